@@ -1,0 +1,82 @@
+// Machine: what things cost on the hardware at hand, as measured or as stated by a datasheet.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/problem.h"
+#include "core/topology.h"
+#include "core/units.h"
+
+namespace ring {
+
+/// Time of one attention op on one processor that is alone:
+///   launch + per_pair * P H + per_pair_dim * P H (Dqk + Dv) + per_edge_row * E H (Dqk + Dv)
+///   + per_row_dim * R H Dv + per_key_dim * N Hkv (Dqk + Dv)
+/// with P visible pairs, R active rows, E edge rows, N keys, all times the batch (docs/model.md).
+struct AttendCost {
+  double launch_s = 0;
+  double per_pair_s = 0;
+  double per_pair_dim_s = 0;
+  double per_edge_row_dim_s = 0;
+  double per_row_dim_s = 0;
+  double per_key_dim_s = 0;
+};
+
+/// Time that is linear in bytes: start + bytes / rate.
+struct ByteCost {
+  double start_s = 0;
+  double bytes_per_s = 0;  ///< 0: unknown.
+};
+
+/// How a message between two ranks is carried.
+enum class TransferKind {
+  kLinks,         ///< Over the links of the route, which flows share max-min fairly.
+  kReceiverCopy,  ///< Copied by a thread on the core of the receiving rank (in-process transport).
+};
+
+/// The range of a quantity that was sampled; outside it a prediction is marked as extrapolated.
+struct TrustedRange {
+  double low = 0, high = 0;
+};
+
+/// Relative run-to-run noise of ops and of whole runs, as standard deviations of the log.
+struct Noise {
+  double per_op = 0;
+  double per_run = 0;
+};
+
+struct Machine {
+  std::string name = "unnamed";
+  bool is_calibrated = false;
+  Topology topology;
+  std::vector<int> processors;  ///< Nodes that ranks may be placed on, in ring order.
+  TransferKind transfer = TransferKind::kLinks;
+
+  std::map<DType, AttendCost> attend;
+  ByteCost copy;                 ///< One processor copying, alone.
+  double merge_bytes_per_s = 0;  ///< Of state read and written by merge and finalize.
+  double memory_bytes_per_s = 0; ///< Shared by all copies of a host; 0: not a limit.
+  double wakeup_s = 0;           ///< From a dependency being met to the waiting lane going on.
+  /// Factor on attend while all processors of the host attend, while one attends it is 1.
+  double attend_contention = 1;
+  /// Factor on attend while a transfer to or from the rank is under way, and the reverse.
+  double attend_slowdown_by_transfer = 1;
+  double transfer_slowdown_by_attend = 1;
+  Bytes memory_capacity_bytes = 0;  ///< Per processor; 0: unknown.
+  Noise noise;
+
+  std::map<std::string, TrustedRange> trusted;   ///< By quantity: "block_tokens", "head_dim", ...
+  std::map<std::string, std::string> context;    ///< CPU or GPU model, ISA, clocks, versions, date.
+  std::map<std::string, std::string> provenance; ///< Parameter -> where its value comes from.
+};
+
+/// The node of `rank`: processors in turn. Throws Error(kUsage) when the machine has none.
+int processor_of(const Machine& machine, int rank);
+
+/// Time of an attention op alone, in seconds, from its counts.
+double attend_seconds(const AttendCost& cost, const Problem& problem, const struct Op& op);
+
+}  // namespace ring

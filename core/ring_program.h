@@ -1,0 +1,173 @@
+// RingProgram: what every rank does, op by op; the one thing that is both executed and simulated.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/partition.h"
+#include "core/problem.h"
+#include "core/tuning.h"
+#include "core/units.h"
+
+namespace ring {
+
+enum class OpKind : uint8_t {
+  kAttend,    ///< Continues an attention state with one block of keys.
+  kSend,      ///< Sends one message to a peer.
+  kReceive,   ///< Receives one message from a peer into a buffer.
+  kMerge,     ///< Merges attention state `source_state` into `state`.
+  kCopy,      ///< Copies `bytes` on the rank.
+  kFinalize,  ///< Divides the state and writes output and lse.
+  kCompute,   ///< Computes for a given time; for programs without attention.
+};
+std::string_view name(OpKind kind);
+
+/// When a transfer may start: when the sender is ready, or when both sides are.
+enum class Protocol : uint8_t { kRendezvous, kEager };
+std::string_view name(Protocol protocol);
+
+/// Lanes of a rank are in-order queues numbered from 0. Lane 0 is compute; generators then put
+/// `lanes` send lanes and `lanes` receive lanes. Programs written by hand may use any lane for any
+/// kind of op.
+inline constexpr int kComputeLane = 0;
+
+/// A point of a lane: all its ops up to and including number `position` are done. Since lanes are
+/// in order, one counter per lane says which points are reached.
+struct LanePoint {
+  int32_t lane = 0;
+  int64_t position = 0;  ///< 0-based number of the op within its lane.
+  bool operator==(const LanePoint&) const = default;
+};
+
+/// The home shard of a rank, as opposed to its receive buffers 0 .. depth - 1.
+inline constexpr int32_t kHomeBuffer = -1;
+
+/// One unit of work. Fields that a kind does not use keep their defaults.
+struct Op {
+  OpKind kind = OpKind::kCompute;
+  Protocol protocol = Protocol::kRendezvous;  ///< Of a send.
+  int32_t lane = kComputeLane;
+  int64_t lane_position = 0;  ///< Number within the lane.
+
+  int32_t step = 0;           ///< Ring step: hops that the data has made.
+  int32_t peer = -1;          ///< Send: destination. Receive: source.
+  int64_t message = -1;       ///< Pairs a send with its receive; unique per (source, destination).
+  Bytes bytes = 0;            ///< On the wire, or copied.
+  Picoseconds fixed_ps = 0;   ///< Duration of a compute op.
+
+  int32_t buffer = kHomeBuffer;  ///< Read by attend and send, written by receive.
+  int32_t kv_shard = -1;         ///< Rank whose keys these are.
+  int64_t kv_begin = 0, kv_end = 0;  ///< Keys, in local order of that shard.
+  int64_t buffer_begin = 0;          ///< Token of the buffer at which kv_begin lies.
+  int64_t q_begin = 0, q_end = 0;    ///< Query rows of the rank, in local order.
+  int32_t head_begin = 0, head_end = 0;  ///< Query heads.
+  int32_t state = 0;          ///< Attention state continued, merged into, or finalized.
+  int32_t source_state = -1;  ///< Merge: state that is merged and becomes free.
+
+  int64_t visible_pairs = 0;  ///< Exact visible (query, key) pairs, per head and batch element.
+  int64_t active_rows = 0;    ///< Query rows that see at least one key of the block.
+  int64_t edge_rows = 0;      ///< Active rows that do not see the whole block.
+  Flops flops = 0;            ///< Exact, all heads and batch elements.
+
+  int64_t dep_begin = 0;  ///< Index into the deps of the rank.
+  int32_t dep_count = 0;  ///< Points of lanes of the same rank that must be reached first.
+};
+
+/// What the buffers and states of one rank hold at most; executor and memory model read it.
+struct RankStorage {
+  Tokens query_tokens = 0;
+  Tokens home_tokens = 0;     ///< KV tokens of the own shard.
+  Tokens buffer_tokens = 0;   ///< KV tokens of one receive buffer.
+  int32_t buffers = 0;
+  int32_t states = 1;
+};
+
+/// The ops of one rank in an order in which every dep precedes its op.
+struct RankProgram {
+  std::vector<Op> ops;
+  std::vector<LanePoint> deps;
+  RankStorage storage;
+
+  std::span<const LanePoint> deps_of(const Op& op) const {
+    return {deps.data() + op.dep_begin, static_cast<size_t>(op.dep_count)};
+  }
+};
+
+/// Names an op in program, timeline and comparison alike.
+struct OpId {
+  int32_t rank = 0;
+  int64_t index = 0;  ///< Into RankProgram::ops.
+  auto operator<=>(const OpId&) const = default;
+};
+
+/// A batch of ops handed out by a stream; `deps` is indexed by Op::dep_begin.
+struct OpBatch {
+  std::vector<Op> ops;
+  std::vector<LanePoint> deps;
+  void clear() {
+    ops.clear();
+    deps.clear();
+  }
+};
+
+/// Hands out the ops of one rank in order, a few at a time, so that programs too large to be kept
+/// can be simulated.
+class RankStream {
+ public:
+  virtual ~RankStream() = default;
+  /// Appends at least one op to `batch`, or returns false when the rank has no more.
+  virtual bool next(OpBatch& batch) = 0;
+};
+
+/// A program that is generated rank by rank on demand.
+class ProgramSource {
+ public:
+  virtual ~ProgramSource() = default;
+  virtual int ranks() const = 0;
+  virtual int lanes() const = 0;
+  virtual RankStorage storage(int rank) const = 0;
+  virtual std::unique_ptr<RankStream> stream(int rank) const = 0;
+};
+
+/// The materialized program. `problem`, `tuning` and `partition` say what it computes; a program
+/// read from text may have none of them (`has_attention` false).
+struct RingProgram {
+  std::string name;
+  int lanes = 3;
+  std::vector<RankProgram> rank_programs;
+
+  bool has_attention = false;
+  Problem problem;
+  Tuning tuning;
+  Partition partition = Partition::contiguous(0, 1);
+
+  int ranks() const { return static_cast<int>(rank_programs.size()); }
+  const Op& op(OpId id) const {
+    return rank_programs[static_cast<size_t>(id.rank)].ops[static_cast<size_t>(id.index)];
+  }
+  int64_t op_count() const;
+};
+
+/// Drains every stream of the source.
+RingProgram materialize(const ProgramSource& source);
+
+/// Serves a materialized program, which must outlive the source.
+std::unique_ptr<ProgramSource> stream_of(const RingProgram& program);
+
+/// Appends ops to a rank and numbers their lanes; the only way generators and the text reader make
+/// ops, so that lane positions cannot go wrong.
+class OpWriter {
+ public:
+  explicit OpWriter(int lanes) : next_position_(static_cast<size_t>(lanes), 0) {}
+  /// Returns the lane point that is reached when this op is done.
+  LanePoint append(Op op, std::span<const LanePoint> deps, OpBatch& batch);
+
+ private:
+  std::vector<int64_t> next_position_;
+};
+
+}  // namespace ring

@@ -1,0 +1,29 @@
+// Strategy: a named way of cutting attention among ranks, and the list of all of them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/ring_program.h"
+
+namespace ring {
+
+/// One generator: turns a problem and a tuning into a program source.
+struct Strategy {
+  std::string_view name;
+  std::string_view summary;  ///< What moves, in one sentence.
+  /// Throws Error(kUsage) for tunings that this strategy cannot run, saying which can.
+  std::unique_ptr<ProgramSource> (*make)(const Problem&, const Tuning&, const Partition&);
+};
+
+std::span<const Strategy> all_strategies();
+/// Throws Error(kUsage) with the known names and the nearest spelling.
+const Strategy& find_strategy(std::string_view name);
+
+/// Validates problem and tuning, makes the partition, generates and materializes the program.
+RingProgram plan(const Problem& problem, const Tuning& tuning);
+/// The same without materializing, for very large programs.
+std::unique_ptr<ProgramSource> plan_source(const Problem& problem, const Tuning& tuning);
+
+}  // namespace ring
