@@ -1,0 +1,103 @@
+#include "core/cost_model.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace ring {
+
+namespace {
+
+constexpr Bytes kStateElementBytes = 4;
+
+int64_t state_rows(const Problem& problem, const Op& op) {
+  return problem.batch * (op.head_end - op.head_begin) * (op.q_end - op.q_begin);
+}
+
+const Problem& require_problem(const Problem* problem, const Op& op) {
+  if (problem == nullptr) {
+    throw_usage(
+        fmt::format("a program without an attention problem has an op of kind {}", name(op.kind)),
+        "give such programs compute ops with a time");
+  }
+  return *problem;
+}
+
+double state_seconds(const Machine& machine, Bytes bytes) {
+  return byte_seconds({0, machine.merge_bytes_per_s}, bytes, "merge rate");
+}
+
+}  // namespace
+
+int processor_of(const Machine& machine, int rank) {
+  if (machine.processors.empty()) {
+    throw_usage(fmt::format("machine '{}' has no processors to place ranks on", machine.name));
+  }
+  const auto count = machine.processors.size();
+  return machine.processors[static_cast<size_t>(rank) % count];
+}
+
+double attend_seconds(const AttendCost& cost, const Problem& problem, const Op& op) {
+  const double heads = static_cast<double>(op.head_end - op.head_begin);
+  // Query heads share their KV head; a slice of the heads touches that share of the keys.
+  const double kv_heads =
+      static_cast<double>(problem.kv_heads) * heads / static_cast<double>(problem.heads);
+  const double both_dims = static_cast<double>(problem.head_dim + problem.head_dim_v);
+  const double pairs = static_cast<double>(op.visible_pairs) * heads;
+  const double edge_rows = static_cast<double>(op.edge_rows) * heads;
+  const double rows = static_cast<double>(op.active_rows) * heads;
+  const double keys = static_cast<double>(op.kv_end - op.kv_begin) * kv_heads;
+  const double per_batch_s = cost.per_pair_s * pairs + cost.per_pair_dim_s * pairs * both_dims +
+                             cost.per_edge_row_dim_s * edge_rows * both_dims +
+                             cost.per_row_dim_s * rows * static_cast<double>(problem.head_dim_v) +
+                             cost.per_key_dim_s * keys * both_dims;
+  return cost.launch_s + per_batch_s * static_cast<double>(problem.batch);
+}
+
+Bytes merge_bytes(const Problem& problem, const Op& op) {
+  return 3 * state_rows(problem, op) * (problem.head_dim_v + 2) * kStateElementBytes;
+}
+
+Bytes finalize_bytes(const Problem& problem, const Op& op) {
+  const Bytes state = (problem.head_dim_v + 2) * kStateElementBytes;
+  const Bytes output = problem.head_dim_v * size_bytes(problem.dtype) + kStateElementBytes;
+  return state_rows(problem, op) * (state + output);
+}
+
+double byte_seconds(const ByteCost& cost, Bytes bytes, const char* what) {
+  if (bytes == 0) return cost.start_s;
+  if (!(cost.bytes_per_s > 0)) {
+    throw_usage(fmt::format("the machine does not state its {}", what),
+                "calibrate it, or add the value to its profile");
+  }
+  return cost.start_s + static_cast<double>(bytes) / cost.bytes_per_s;
+}
+
+double op_seconds(const Machine& machine, const Problem* problem, const Op& op) {
+  switch (op.kind) {
+    case OpKind::kAttend: {
+      const Problem& known = require_problem(problem, op);
+      const auto cost = machine.attend.find(known.dtype);
+      if (cost == machine.attend.end()) {
+        throw_usage(fmt::format("machine '{}' does not state what attention costs in {}",
+                                machine.name, name(known.dtype)),
+                    "calibrate it for this dtype");
+      }
+      return attend_seconds(cost->second, known, op);
+    }
+    case OpKind::kMerge:
+      return state_seconds(machine, merge_bytes(require_problem(problem, op), op));
+    case OpKind::kFinalize:
+      return state_seconds(machine, finalize_bytes(require_problem(problem, op), op));
+    case OpKind::kCopy:
+      return byte_seconds(machine.copy, op.bytes, "copy rate");
+    case OpKind::kCompute:
+      return seconds_from_picoseconds(op.fixed_ps);
+    case OpKind::kSend:
+    case OpKind::kReceive:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace ring
