@@ -24,6 +24,13 @@ struct MaskSegment {
   int64_t end_base = 0, end_slope = 0;
 };
 
+/// What the rectangle of a block of keys holds, per head.
+struct BlockCounts {
+  int64_t visible_pairs = 0;  ///< Exact visible (query, key) pairs.
+  int64_t active_rows = 0;    ///< Queries that see at least one of the keys.
+  int64_t edge_rows = 0;      ///< Active queries that do not see all of the keys.
+};
+
 /// Every mask of the field that is exact in the ring reduces to one key interval per query, whose
 /// ends are constant or move with the query: full, causal, sliding window, documents, chunks,
 /// prefix, frame groups. A mask is a sorted list of such segments covering all queries.
@@ -57,6 +64,8 @@ class Mask {
   /// Exact number of visible (query, key) pairs of the rectangle queries x keys.
   int64_t count_visible(const AffineRange& queries, const AffineRange& keys) const;
   int64_t count_visible(const TokenRanges& queries, const TokenRanges& keys) const;
+  /// Exact counts of queries x keys.
+  BlockCounts count_block(const TokenRanges& queries, const TokenRanges& keys) const;
   /// For each query (in local order) the interval of key *indices* (in local order) that it sees.
   /// `spans` has token_count(queries) elements. Key ranges must be ascending and disjoint.
   void fill_spans(const TokenRanges& queries, const TokenRanges& keys,
@@ -64,6 +73,9 @@ class Mask {
 
  private:
   Mask(std::string kind, std::string text, int64_t seq_len, std::vector<MaskSegment> segments);
+
+  /// The first segment that does not end before the queries.
+  std::vector<MaskSegment>::const_iterator first_segment(const AffineRange& queries) const;
 
   std::string kind_;
   std::string text_;

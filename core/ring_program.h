@@ -63,10 +63,12 @@ struct Op {
   int32_t kv_shard = -1;         ///< Rank whose keys these are.
   int64_t kv_begin = 0, kv_end = 0;  ///< Keys, in local order of that shard.
   int64_t buffer_begin = 0;          ///< Token of the buffer at which kv_begin lies.
-  int64_t q_begin = 0, q_end = 0;    ///< Query rows of the rank, in local order.
+  int32_t q_shard = -1;       ///< Rank whose query rows these are.
+  int64_t q_begin = 0, q_end = 0;    ///< Query rows, in local order of that shard.
   int32_t head_begin = 0, head_end = 0;  ///< Query heads.
   int32_t state = 0;          ///< Attention state continued, merged into, or finalized.
   int32_t source_state = -1;  ///< Merge: state that is merged and becomes free.
+  bool starts_state = false;  ///< Resets the rows of `state` first.
 
   int64_t visible_pairs = 0;  ///< Exact visible (query, key) pairs, per head and batch element.
   int64_t active_rows = 0;    ///< Query rows that see at least one key of the block.

@@ -1,0 +1,26 @@
+#include "core/affine_range.h"
+
+#include <algorithm>
+
+namespace ring {
+
+int64_t token_count(const TokenRanges& ranges) {
+  int64_t count = 0;
+  for (const AffineRange& range : ranges) count += range.count;
+  return count;
+}
+
+TokenRanges slice(const TokenRanges& ranges, int64_t from, int64_t to) {
+  TokenRanges result;
+  int64_t first = 0;  // Local index of the first token of the range at hand.
+  for (const AffineRange& range : ranges) {
+    const int64_t low = std::max(from - first, int64_t{0});
+    const int64_t high = std::min(to - first, range.count);
+    if (low < high) result.push_back(range.slice(low, high));
+    first += range.count;
+    if (first >= to) break;
+  }
+  return result;
+}
+
+}  // namespace ring

@@ -1,0 +1,119 @@
+#include "core/ring_program.h"
+
+#include "core/error.h"
+
+namespace ring {
+
+std::string_view name(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAttend:
+      return "attend";
+    case OpKind::kSend:
+      return "send";
+    case OpKind::kReceive:
+      return "receive";
+    case OpKind::kMerge:
+      return "merge";
+    case OpKind::kCopy:
+      return "copy";
+    case OpKind::kFinalize:
+      return "finalize";
+    case OpKind::kCompute:
+      return "compute";
+  }
+  return "?";
+}
+
+std::string_view name(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kRendezvous:
+      return "rendezvous";
+    case Protocol::kEager:
+      return "eager";
+  }
+  return "?";
+}
+
+int64_t RingProgram::op_count() const {
+  int64_t count = 0;
+  for (const RankProgram& rank : rank_programs) count += static_cast<int64_t>(rank.ops.size());
+  return count;
+}
+
+LanePoint OpWriter::append(Op op, std::span<const LanePoint> deps, OpBatch& batch) {
+  RING_ASSERT(op.lane >= 0 && static_cast<size_t>(op.lane) < next_position_.size());
+  op.lane_position = next_position_[static_cast<size_t>(op.lane)]++;
+  op.dep_begin = static_cast<int64_t>(batch.deps.size());
+  op.dep_count = 0;
+  for (const LanePoint& dep : deps) {
+    if (dep.lane == op.lane) continue;  // The lane itself is in order.
+    batch.deps.push_back(dep);
+    ++op.dep_count;
+  }
+  batch.ops.push_back(op);
+  return {op.lane, op.lane_position};
+}
+
+RingProgram materialize(const ProgramSource& source) {
+  RingProgram program;
+  program.lanes = source.lanes();
+  for (int rank = 0; rank < source.ranks(); ++rank) {
+    OpBatch batch;
+    const auto stream = source.stream(rank);
+    while (stream->next(batch)) {
+    }
+    program.rank_programs.push_back(
+        {std::move(batch.ops), std::move(batch.deps), source.storage(rank)});
+  }
+  return program;
+}
+
+namespace {
+
+class MaterializedStream : public RankStream {
+ public:
+  explicit MaterializedStream(const RankProgram& program) : program_(program) {}
+
+  bool next(OpBatch& batch) override {
+    if (next_ == program_.ops.size()) return false;
+    const size_t end = std::min(next_ + kOpsPerBatch, program_.ops.size());
+    for (; next_ < end; ++next_) {
+      Op op = program_.ops[next_];
+      const auto deps = program_.deps_of(op);
+      op.dep_begin = static_cast<int64_t>(batch.deps.size());
+      batch.deps.insert(batch.deps.end(), deps.begin(), deps.end());
+      batch.ops.push_back(op);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr size_t kOpsPerBatch = 64;
+  const RankProgram& program_;
+  size_t next_ = 0;
+};
+
+class MaterializedSource : public ProgramSource {
+ public:
+  explicit MaterializedSource(const RingProgram& program) : program_(program) {}
+  int ranks() const override { return program_.ranks(); }
+  int lanes() const override { return program_.lanes; }
+  RankStorage storage(int rank) const override {
+    return program_.rank_programs[static_cast<size_t>(rank)].storage;
+  }
+  std::unique_ptr<RankStream> stream(int rank) const override {
+    return std::make_unique<MaterializedStream>(
+        program_.rank_programs[static_cast<size_t>(rank)]);
+  }
+
+ private:
+  const RingProgram& program_;
+};
+
+}  // namespace
+
+std::unique_ptr<ProgramSource> stream_of(const RingProgram& program) {
+  return std::make_unique<MaterializedSource>(program);
+}
+
+}  // namespace ring

@@ -1,0 +1,109 @@
+#include "core/strategy.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/error.h"
+#include "core/partition.h"
+#include "core/strategies/pass_kv.h"
+
+namespace ring {
+namespace {
+
+void validate_tuning(const Problem& problem, const Tuning& tuning) {
+  const auto positive = [](int64_t value, std::string_view what) {
+    if (value < 1) throw_usage(fmt::format("{} is {}; it must be at least 1", what, value));
+  };
+  positive(tuning.ranks, "ranks");
+  positive(tuning.block_tokens, "block");
+  positive(tuning.pipeline_depth, "depth");
+  positive(tuning.lanes, "lanes");
+  if (tuning.blocks_per_message < 0) {
+    throw_usage(fmt::format("blocks-per-message is {}; it must be 0 (the whole shard) or more",
+                            tuning.blocks_per_message));
+  }
+  static constexpr int kMostLanes = 1024;
+  if (tuning.lanes > kMostLanes || tuning.pipeline_depth > (1 << 20)) {
+    throw_usage(fmt::format("lanes {} or depth {} is too large", tuning.lanes,
+                            tuning.pipeline_depth),
+                "at most 1024 lanes and a depth of 1048576");
+  }
+  if (problem.seq_len() < 1) throw_usage("the sequence has no token");
+}
+
+/// In deterministic mode shards must consist of whole blocks of the global sequence.
+Partition deterministic_partition(const Problem& problem, const Tuning& tuning) {
+  const int64_t unit = tuning.block_tokens, seq_len = problem.seq_len();
+  if (tuning.partition.starts_with("striped") || tuning.partition.starts_with("uneven")) {
+    Partition partition = Partition::parse(tuning.partition, seq_len, tuning.ranks);
+    for (int rank = 0; rank < partition.ranks(); ++rank) {
+      for (const AffineRange& range : partition.shard(rank)) {
+        const int64_t end = range.last() + 1;
+        if (range.stride == 1 && range.begin % unit == 0 && (end % unit == 0 || end == seq_len)) {
+          continue;
+        }
+        throw_usage(fmt::format("deterministic mode needs shards of whole blocks of {} tokens; "
+                                "partition '{}' cuts a block at rank {}",
+                                unit, tuning.partition, rank),
+                    "choose stripes or lengths that are multiples of the block, or contiguous or "
+                    "zigzag, which are then cut at blocks");
+      }
+    }
+    return partition;
+  }
+  const int64_t chunks = (seq_len + unit - 1) / unit;
+  const Partition coarse = Partition::parse(tuning.partition, chunks, tuning.ranks);
+  std::vector<TokenRanges> shards(static_cast<size_t>(tuning.ranks));
+  for (int rank = 0; rank < tuning.ranks; ++rank) {
+    for (const AffineRange& range : coarse.shard(rank)) {
+      const int64_t begin = range.begin * unit;
+      const int64_t end = std::min((range.begin + range.count) * unit, seq_len);
+      shards[static_cast<size_t>(rank)].push_back({begin, end - begin, 1});
+    }
+  }
+  return Partition::from_ranges(tuning.partition, seq_len, std::move(shards));
+}
+
+Partition partition_for(const Problem& problem, const Tuning& tuning) {
+  if (tuning.is_deterministic) return deterministic_partition(problem, tuning);
+  return Partition::parse(tuning.partition, problem.seq_len(), tuning.ranks);
+}
+
+}  // namespace
+
+std::span<const Strategy> all_strategies() {
+  static const std::array kStrategies = {pass_kv_strategy()};
+  return kStrategies;
+}
+
+const Strategy& find_strategy(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Strategy& strategy : all_strategies()) {
+    if (strategy.name == name) return strategy;
+    names.push_back(strategy.name);
+  }
+  const std::string nearest = nearest_spelling(name, names.data(), static_cast<int>(names.size()));
+  throw_usage(fmt::format("strategy '{}' is not known", name),
+              fmt::format("allowed: {}{}", fmt::join(names, ", "),
+                          nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+}
+
+std::unique_ptr<ProgramSource> plan_source(const Problem& problem, const Tuning& tuning) {
+  validate(problem);
+  validate_tuning(problem, tuning);
+  const Strategy& strategy = find_strategy(tuning.strategy);
+  return strategy.make(problem, tuning, partition_for(problem, tuning));
+}
+
+RingProgram plan(const Problem& problem, const Tuning& tuning) {
+  RingProgram program = materialize(*plan_source(problem, tuning));
+  program.name = fmt::format("{} {} x{}", tuning.strategy, tuning.partition, tuning.ranks);
+  program.has_attention = true;
+  program.problem = problem;
+  program.tuning = tuning;
+  program.partition = partition_for(problem, tuning);
+  return program;
+}
+
+}  // namespace ring
