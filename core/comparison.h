@@ -11,9 +11,9 @@ namespace ring {
 struct OpDifference {
   OpId op;
   OpKind kind;
-  Picoseconds duration_ps;            ///< Predicted minus measured, of [start, end).
-  Picoseconds end_ps;                 ///< Predicted minus measured.
-  double relative;                    ///< Of the duration; 0 when both are 0.
+  Picoseconds duration_ps;  ///< Predicted minus measured, of [start, end).
+  Picoseconds end_ps;       ///< Predicted minus measured.
+  double relative;          ///< Of the duration; 0 when both are 0.
 };
 
 struct KindSummary {
@@ -25,8 +25,8 @@ struct KindSummary {
 
 struct Comparison {
   Metrics measured, predicted;
-  double makespan_error = 0;          ///< predicted / measured - 1.
-  std::vector<OpDifference> ops;      ///< In order of op id; only ops that both have.
+  double makespan_error = 0;      ///< predicted / measured - 1.
+  std::vector<OpDifference> ops;  ///< In order of op id; only ops that both have.
   std::vector<KindSummary> kinds;
   int64_t only_measured = 0, only_predicted = 0;
 };

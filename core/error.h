@@ -46,5 +46,4 @@ std::string nearest_spelling(std::string_view word, const std::string_view* allo
 
 /// Asserts an invariant of ours in every build; a failure is a bug and ends the program.
 #define RING_ASSERT(expression) \
-  ((expression) ? static_cast<void>(0) \
-                : ::ring::assertion_failed(#expression, __FILE__, __LINE__))
+  ((expression) ? static_cast<void>(0) : ::ring::assertion_failed(#expression, __FILE__, __LINE__))

@@ -40,8 +40,8 @@ int64_t sum_keys_below(const AffineRange& queries, const AffineRange& keys, int6
   if (slope == 0) return queries.count * keys_below(keys, base);
   const int64_t offset = base + queries.begin - keys.begin;  // The limit of query 0, from key 0.
   // keys_below is 0 while offset + i * q.stride <= 0 and all keys from ceil(...) >= count on.
-  const int64_t first = std::clamp(
-      offset > 0 ? int64_t{0} : -offset / queries.stride + 1, int64_t{0}, queries.count);
+  const int64_t first =
+      std::clamp(offset > 0 ? int64_t{0} : -offset / queries.stride + 1, int64_t{0}, queries.count);
   const int64_t all_from = (keys.count - 1) * keys.stride + 1;
   const int64_t full =
       std::clamp(ceil_div(all_from - offset, queries.stride), first, queries.count);
@@ -170,7 +170,8 @@ Mask Mask::block_causal(std::vector<int64_t> bounds) {
   require_bounds(bounds, "group");
   std::vector<MaskSegment> segments;
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
-    if (bounds[i] < bounds[i + 1]) segments.push_back({bounds[i], bounds[i + 1], 0, 0, bounds[i + 1], 0});
+    if (bounds[i] < bounds[i + 1])
+      segments.push_back({bounds[i], bounds[i + 1], 0, 0, bounds[i + 1], 0});
   }
   return {"groups", fmt::format("groups:{}", fmt::join(bounds, ",")), bounds.back(),
           std::move(segments)};
@@ -190,8 +191,8 @@ Mask Mask::parse(std::string_view text, int64_t seq_len) {
     if (kind == "docs-full") return documents(parse_bounds(value, seq_len, "document"), false);
     if (kind == "groups") return block_causal(parse_bounds(value, seq_len, "group"));
   }
-  static constexpr std::string_view kKinds[] = {"full",      "causal", "window", "chunked", "docs",
-                                                "docs-full", "prefix", "groups"};
+  static constexpr std::string_view kKinds[] = {"full", "causal",    "window", "chunked",
+                                                "docs", "docs-full", "prefix", "groups"};
   const std::string nearest = nearest_spelling(kind, kKinds, 8);
   throw_usage(fmt::format("mask '{}' is not known", text),
               "allowed: full, causal, window:N, chunked:N, docs:0,N,..., docs-full:0,N,..., "

@@ -20,12 +20,12 @@ struct RankMetrics {
 struct Metrics {
   Picoseconds makespan_ps = 0;
   std::vector<RankMetrics> ranks;
-  Picoseconds compute_ps = 0;        ///< Mean over ranks, as are the next two.
+  Picoseconds compute_ps = 0;  ///< Mean over ranks, as are the next two.
   Picoseconds communication_ps = 0;
   Picoseconds exposed_ps = 0;
-  double communication_ratio = 0;    ///< communication / compute.
-  double overlap = 0;  ///< 1 - exposed / communication; 1 when there is no communication.
-  double imbalance = 0;              ///< Longest compute of a rank over the mean, minus 1.
+  double communication_ratio = 0;  ///< communication / compute.
+  double overlap = 0;    ///< 1 - exposed / communication; 1 when there is no communication.
+  double imbalance = 0;  ///< Longest compute of a rank over the mean, minus 1.
   int busiest_rank = 0, idlest_rank = 0;
   Flops flops = 0;
   Bytes bytes_sent = 0;

@@ -16,7 +16,8 @@ void require_ranks(int ranks) {
 
 void append(TokenRanges& shard, int64_t begin, int64_t end) {
   if (begin >= end) return;
-  if (!shard.empty() && shard.back().stride == 1 && shard.back().begin + shard.back().count == begin) {
+  if (!shard.empty() && shard.back().stride == 1 &&
+      shard.back().begin + shard.back().count == begin) {
     shard.back().count += end - begin;
   } else {
     shard.push_back({begin, end - begin, 1});
@@ -109,8 +110,10 @@ Partition Partition::from_ranges(std::string text, int64_t seq_len,
       for (int64_t i = 0; i < range.count; ++i) {
         const int64_t position = range.position(i);
         if (position <= last || position >= seq_len || is_held[static_cast<size_t>(position)]) {
-          throw_usage(fmt::format("partition '{}': rank {} holds token {} out of order, beyond {} "
-                                  "or held by another rank", text, rank, position, seq_len));
+          throw_usage(
+              fmt::format("partition '{}': rank {} holds token {} out of order, beyond {} "
+                          "or held by another rank",
+                          text, rank, position, seq_len));
         }
         is_held[static_cast<size_t>(position)] = true;
         last = position;
@@ -139,8 +142,8 @@ Partition Partition::parse(std::string_view text, int64_t seq_len, int ranks) {
     Partition partition = uneven(lengths);
     if (partition.ranks() != ranks || partition.seq_len() != seq_len) {
       throw_usage(fmt::format("partition '{}' is of {} tokens over {} ranks, but there are {} "
-                              "tokens and {} ranks", text, partition.seq_len(), partition.ranks(),
-                              seq_len, ranks),
+                              "tokens and {} ranks",
+                              text, partition.seq_len(), partition.ranks(), seq_len, ranks),
                   "give one length per rank, adding up to the sequence length");
     }
     return partition;

@@ -48,9 +48,9 @@ void validate(const Problem& problem) {
   positive(problem.head_dim_v, "head_dim_v");
   positive(problem.seq_len(), "seq_len");
   if (problem.heads % problem.kv_heads != 0) {
-    throw_usage(fmt::format("kv_heads {} does not divide heads {}", problem.kv_heads,
-                            problem.heads),
-                "each KV head serves the same number of query heads");
+    throw_usage(
+        fmt::format("kv_heads {} does not divide heads {}", problem.kv_heads, problem.heads),
+        "each KV head serves the same number of query heads");
   }
   if (problem.head_dim > 256 || problem.head_dim_v > 256) {
     throw_usage(fmt::format("head_dim {} / head_dim_v {}: the largest supported is 256",

@@ -9,22 +9,22 @@
 namespace ring {
 
 enum class FaultKind {
-  kDeadlock,         ///< A cycle of ops that wait for each other.
-  kUnmatchedSend,    ///< No receive takes this message.
-  kUnmatchedReceive, ///< No send brings this message.
-  kSizeMismatch,     ///< Send and receive disagree about bytes.
-  kBufferRace,       ///< A buffer is overwritten while it may still be read, or read while written.
-  kWrongContents,    ///< An op reads keys that its buffer does not hold.
-  kPairsMissing,     ///< Visible (query, key) pairs are never computed.
-  kPairsRepeated,    ///< Visible pairs are computed more than once.
-  kBadOp,            ///< An op refers to a rank, lane, buffer or token that does not exist.
+  kDeadlock,          ///< A cycle of ops that wait for each other.
+  kUnmatchedSend,     ///< No receive takes this message.
+  kUnmatchedReceive,  ///< No send brings this message.
+  kSizeMismatch,      ///< Send and receive disagree about bytes.
+  kBufferRace,     ///< A buffer is overwritten while it may still be read, or read while written.
+  kWrongContents,  ///< An op reads keys that its buffer does not hold.
+  kPairsMissing,   ///< Visible (query, key) pairs are never computed.
+  kPairsRepeated,  ///< Visible pairs are computed more than once.
+  kBadOp,          ///< An op refers to a rank, lane, buffer or token that does not exist.
 };
 std::string_view name(FaultKind kind);
 
 struct Fault {
   FaultKind kind;
-  std::string message;      ///< A sentence that names ranks, ops and buffers.
-  std::vector<OpId> ops;    ///< For a deadlock the cycle, in order of waiting.
+  std::string message;    ///< A sentence that names ranks, ops and buffers.
+  std::vector<OpId> ops;  ///< For a deadlock the cycle, in order of waiting.
 };
 
 /// All faults found, the gravest first; empty when the program is sound. Buffers that are returned

@@ -102,8 +102,7 @@ class MaterializedSource : public ProgramSource {
     return program_.rank_programs[static_cast<size_t>(rank)].storage;
   }
   std::unique_ptr<RankStream> stream(int rank) const override {
-    return std::make_unique<MaterializedStream>(
-        program_.rank_programs[static_cast<size_t>(rank)]);
+    return std::make_unique<MaterializedStream>(program_.rank_programs[static_cast<size_t>(rank)]);
   }
 
  private:

@@ -53,22 +53,22 @@ struct Op {
   int32_t lane = kComputeLane;
   int64_t lane_position = 0;  ///< Number within the lane.
 
-  int32_t step = 0;           ///< Ring step: hops that the data has made.
-  int32_t peer = -1;          ///< Send: destination. Receive: source.
-  int64_t message = -1;       ///< Pairs a send with its receive; unique per (source, destination).
-  Bytes bytes = 0;            ///< On the wire, or copied.
-  Picoseconds fixed_ps = 0;   ///< Duration of a compute op.
+  int32_t step = 0;          ///< Ring step: hops that the data has made.
+  int32_t peer = -1;         ///< Send: destination. Receive: source.
+  int64_t message = -1;      ///< Pairs a send with its receive; unique per (source, destination).
+  Bytes bytes = 0;           ///< On the wire, or copied.
+  Picoseconds fixed_ps = 0;  ///< Duration of a compute op.
 
-  int32_t buffer = kHomeBuffer;  ///< Read by attend and send, written by receive.
-  int32_t kv_shard = -1;         ///< Rank whose keys these are.
-  int64_t kv_begin = 0, kv_end = 0;  ///< Keys, in local order of that shard.
-  int64_t buffer_begin = 0;          ///< Token of the buffer at which kv_begin lies.
-  int32_t q_shard = -1;       ///< Rank whose query rows these are.
-  int64_t q_begin = 0, q_end = 0;    ///< Query rows, in local order of that shard.
+  int32_t buffer = kHomeBuffer;          ///< Read by attend and send, written by receive.
+  int32_t kv_shard = -1;                 ///< Rank whose keys these are.
+  int64_t kv_begin = 0, kv_end = 0;      ///< Keys, in local order of that shard.
+  int64_t buffer_begin = 0;              ///< Token of the buffer at which kv_begin lies.
+  int32_t q_shard = -1;                  ///< Rank whose query rows these are.
+  int64_t q_begin = 0, q_end = 0;        ///< Query rows, in local order of that shard.
   int32_t head_begin = 0, head_end = 0;  ///< Query heads.
-  int32_t state = 0;          ///< Attention state continued, merged into, or finalized.
-  int32_t source_state = -1;  ///< Merge: state that is merged and becomes free.
-  bool starts_state = false;  ///< Resets the rows of `state` first.
+  int32_t state = 0;                     ///< Attention state continued, merged into, or finalized.
+  int32_t source_state = -1;             ///< Merge: state that is merged and becomes free.
+  bool starts_state = false;             ///< Resets the rows of `state` first.
 
   int64_t visible_pairs = 0;  ///< Exact visible (query, key) pairs, per head and batch element.
   int64_t active_rows = 0;    ///< Query rows that see at least one key of the block.
@@ -82,8 +82,8 @@ struct Op {
 /// What the buffers and states of one rank hold at most; executor and memory model read it.
 struct RankStorage {
   Tokens query_tokens = 0;
-  Tokens home_tokens = 0;     ///< KV tokens of the own shard.
-  Tokens buffer_tokens = 0;   ///< KV tokens of one receive buffer.
+  Tokens home_tokens = 0;    ///< KV tokens of the own shard.
+  Tokens buffer_tokens = 0;  ///< KV tokens of one receive buffer.
   int32_t buffers = 0;
   int32_t states = 1;
 };

@@ -25,9 +25,9 @@ void validate_tuning(const Problem& problem, const Tuning& tuning) {
   }
   static constexpr int kMostLanes = 1024;
   if (tuning.lanes > kMostLanes || tuning.pipeline_depth > (1 << 20)) {
-    throw_usage(fmt::format("lanes {} or depth {} is too large", tuning.lanes,
-                            tuning.pipeline_depth),
-                "at most 1024 lanes and a depth of 1048576");
+    throw_usage(
+        fmt::format("lanes {} or depth {} is too large", tuning.lanes, tuning.pipeline_depth),
+        "at most 1024 lanes and a depth of 1048576");
   }
   if (problem.seq_len() < 1) throw_usage("the sequence has no token");
 }

@@ -24,28 +24,28 @@ constexpr std::array kCountUnits = {
     Unit{"", 1},     Unit{"k", 1e3},  Unit{"K", 1e3},  Unit{"M", 1e6},  Unit{"G", 1e9},
     Unit{"T", 1e12}, Unit{"Ki", kKi}, Unit{"Mi", kMi}, Unit{"Gi", kGi}, Unit{"Ti", kTi}};
 constexpr std::array kByteUnits = {
-    Unit{"B", 1},    Unit{"kB", 1e3},  Unit{"KB", 1e3},  Unit{"MB", 1e6},  Unit{"GB", 1e9},
+    Unit{"B", 1},     Unit{"kB", 1e3},  Unit{"KB", 1e3},  Unit{"MB", 1e6},  Unit{"GB", 1e9},
     Unit{"TB", 1e12}, Unit{"KiB", kKi}, Unit{"MiB", kMi}, Unit{"GiB", kGi}, Unit{"TiB", kTi},
-    Unit{"Ki", kKi}, Unit{"Mi", kMi},  Unit{"Gi", kGi},  Unit{"Ti", kTi}};
-constexpr std::array kTimeUnits = {Unit{"ps", 1},   Unit{"ns", 1e3}, Unit{"us", 1e6},
-                                   Unit{"µs", 1e6}, Unit{"ms", 1e9}, Unit{"s", 1e12},
+    Unit{"Ki", kKi},  Unit{"Mi", kMi},  Unit{"Gi", kGi},  Unit{"Ti", kTi}};
+constexpr std::array kTimeUnits = {Unit{"ps", 1},     Unit{"ns", 1e3}, Unit{"us", 1e6},
+                                   Unit{"µs", 1e6},   Unit{"ms", 1e9}, Unit{"s", 1e12},
                                    Unit{"min", 60e12}};
 constexpr std::array kBandwidthUnits = {
-    Unit{"B/s", 1},        Unit{"kB/s", 1e3},        Unit{"KB/s", 1e3},        Unit{"MB/s", 1e6},
-    Unit{"GB/s", 1e9},     Unit{"TB/s", 1e12},       Unit{"KiB/s", kKi},       Unit{"MiB/s", kMi},
-    Unit{"GiB/s", kGi},    Unit{"TiB/s", kTi},       Unit{"b/s", 0.125},       Unit{"kb/s", 125.0},
-    Unit{"Mb/s", 125e3},   Unit{"Gb/s", 125e6},      Unit{"Tb/s", 125e9},      Unit{"Mbit/s", 125e3},
+    Unit{"B/s", 1},        Unit{"kB/s", 1e3},    Unit{"KB/s", 1e3},   Unit{"MB/s", 1e6},
+    Unit{"GB/s", 1e9},     Unit{"TB/s", 1e12},   Unit{"KiB/s", kKi},  Unit{"MiB/s", kMi},
+    Unit{"GiB/s", kGi},    Unit{"TiB/s", kTi},   Unit{"b/s", 0.125},  Unit{"kb/s", 125.0},
+    Unit{"Mb/s", 125e3},   Unit{"Gb/s", 125e6},  Unit{"Tb/s", 125e9}, Unit{"Mbit/s", 125e3},
     Unit{"Gbit/s", 125e6}, Unit{"Tbit/s", 125e9}};
 constexpr std::array kFlopUnits = {
-    Unit{"FLOP/s", 1},    Unit{"MFLOP/s", 1e6},  Unit{"GFLOP/s", 1e9},  Unit{"TFLOP/s", 1e12},
-    Unit{"PFLOP/s", 1e15}, Unit{"FLOPS", 1},     Unit{"MFLOPS", 1e6},   Unit{"GFLOPS", 1e9},
-    Unit{"TFLOPS", 1e12}, Unit{"PFLOPS", 1e15}};
+    Unit{"FLOP/s", 1},     Unit{"MFLOP/s", 1e6}, Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12},
+    Unit{"PFLOP/s", 1e15}, Unit{"FLOPS", 1},     Unit{"MFLOPS", 1e6},  Unit{"GFLOPS", 1e9},
+    Unit{"TFLOPS", 1e12},  Unit{"PFLOPS", 1e15}};
 constexpr std::array kFractionUnits = {Unit{"", 1}, Unit{"%", 0.01}};
 
 struct Number {
-  double value;          // With the unit applied.
+  double value;           // With the unit applied.
   bool is_plain_integer;  // No fraction and no exponent was written.
-  int64_t integer;       // The digits, when plain.
+  int64_t integer;        // The digits, when plain.
   double factor;
 };
 
@@ -71,10 +71,8 @@ Number parse_number(std::string_view text, std::string_view what, std::span<cons
   if (parsed.ec != std::errc() || !std::isfinite(number.value)) refuse("not a number");
   std::string_view unit(parsed.ptr, static_cast<size_t>(end - parsed.ptr));
   const std::string_view digits(text.data(), static_cast<size_t>(parsed.ptr - text.data()));
-  const auto whole =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number.integer);
-  number.is_plain_integer =
-      whole.ec == std::errc() && whole.ptr == digits.data() + digits.size();
+  const auto whole = std::from_chars(digits.data(), digits.data() + digits.size(), number.integer);
+  number.is_plain_integer = whole.ec == std::errc() && whole.ptr == digits.data() + digits.size();
   if (unit.starts_with(' ')) unit.remove_prefix(1);
   for (const Unit& candidate : units) {
     if (candidate.name != unit) continue;
@@ -118,7 +116,7 @@ std::string format_scaled(double value, std::span<const Scale> scales) {
   return fmt::format("{:.{}f} {}", scaled, decimals, chosen->unit);
 }
 
-constexpr std::array kTimeScales = {Scale{1, "ps"},   Scale{1e3, "ns"},  Scale{1e6, "us"},
+constexpr std::array kTimeScales = {Scale{1, "ps"}, Scale{1e3, "ns"}, Scale{1e6, "us"},
                                     Scale{1e9, "ms"}, Scale{1e12, "s"}};
 constexpr std::array kByteScales = {Scale{1, "B"}, Scale{kKi, "KiB"}, Scale{kMi, "MiB"},
                                     Scale{kGi, "GiB"}, Scale{kTi, "TiB"}};
@@ -194,9 +192,7 @@ std::string format_bandwidth(double bytes_per_s) {
   return format_scaled(bytes_per_s, kBandwidthScales);
 }
 
-std::string format_flop_rate(double flops_per_s) {
-  return format_scaled(flops_per_s, kFlopScales);
-}
+std::string format_flop_rate(double flops_per_s) { return format_scaled(flops_per_s, kFlopScales); }
 
 std::string format_count(int64_t count) {
   static constexpr std::array kScales = {ExactScale{int64_t{1} << 30, "Gi"},

@@ -39,10 +39,10 @@ double parse_fraction(std::string_view text, std::string_view what);
 
 /// Three or four significant digits and the unit that fits: "1.25 ms", "33.5 MB", "450 GB/s".
 std::string format_time(Picoseconds time_ps);
-std::string format_bytes(Bytes bytes);           ///< Binary units: "32.0 MiB".
+std::string format_bytes(Bytes bytes);             ///< Binary units: "32.0 MiB".
 std::string format_bandwidth(double bytes_per_s);  ///< Decimal units: "25.0 GB/s".
 std::string format_flop_rate(double flops_per_s);
-std::string format_count(int64_t count);   ///< "131072" as "128Ki" when exact, else digits.
+std::string format_count(int64_t count);  ///< "131072" as "128Ki" when exact, else digits.
 std::string format_percent(double fraction);
 /// A text that the parse function of the same kind reads back to exactly the same value.
 std::string exact_time(Picoseconds time_ps);

@@ -17,8 +17,8 @@ StateTree tree_of(const Problem& problem, const Tuning& tuning, const Partition&
 
 }  // namespace
 
-AttendWriter::AttendWriter(const Problem& problem, const Tuning& tuning,
-                           const Partition& partition, int rank)
+AttendWriter::AttendWriter(const Problem& problem, const Tuning& tuning, const Partition& partition,
+                           int rank)
     : problem_(problem), tuning_(tuning), partition_(partition), rank_(rank) {
   if (tuning.is_deterministic) tree_ = tree_of(problem, tuning, partition, rank);
 }
@@ -39,8 +39,7 @@ Bytes AttendWriter::state_bytes() const {
 }
 
 BlockCounts AttendWriter::count(const AttendPlace& place) const {
-  const TokenRanges keys =
-      slice(partition_.shard(place.shard), place.keys.begin, place.keys.end);
+  const TokenRanges keys = slice(partition_.shard(place.shard), place.keys.begin, place.keys.end);
   return problem_.mask.count_block(partition_.shard(rank_), keys);
 }
 
@@ -65,8 +64,8 @@ std::optional<LanePoint> AttendWriter::append(const AttendPlace& place,
   is_started_ = true;
   const LanePoint point = writer.append(op, deps, batch);
   if (!tree_) return point;
-  const TokenRanges first = slice(partition_.shard(place.shard), place.keys.begin,
-                                  place.keys.begin + 1);
+  const TokenRanges first =
+      slice(partition_.shard(place.shard), place.keys.begin, place.keys.begin + 1);
   for (const StateTree::Merge& merge :
        tree_->add(first.front().begin / tuning_.block_tokens, op.state)) {
     Op merge_op = row_op(OpKind::kMerge);

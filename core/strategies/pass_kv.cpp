@@ -16,17 +16,20 @@ namespace {
 /// What all ranks share: sizes, and how far each message must walk.
 class Plan {
  public:
-  Plan(const Problem& problem, const Tuning& tuning, const Partition& partition)
-      : problem(problem),
-        tuning(tuning),
-        partition(partition),
-        messages(this->partition, tuning) {
+  Plan(const Problem& the_problem, const Tuning& the_tuning, const Partition& the_partition)
+      : problem(the_problem),
+        tuning(the_tuning),
+        partition(the_partition),
+        messages(partition, the_tuning) {
     const int64_t rounds = messages.rounds();
     last_hop_.assign(static_cast<size_t>(ranks() * rounds), -1);
     for (int shard = 0; shard < ranks(); ++shard) {
       for (int64_t m = 0; m < messages.messages_of(shard); ++m) find_last_hop(shard, m);
     }
   }
+
+  Plan(const Plan&) = delete;  // `messages` refers to `partition`.
+  Plan& operator=(const Plan&) = delete;
 
   int ranks() const { return partition.ranks(); }
   /// The last hop (0-based) that message m of the shard makes; -1 when nobody else needs it.
@@ -209,8 +212,8 @@ class PassKvSource : public ProgramSource {
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
   if (problem.pass != Pass::kForward) {
-    throw Error(ErrorKind::kUnavailable,
-                "strategy pass-kv has no backward program yet", "use pass = \"forward\"");
+    throw Error(ErrorKind::kUnavailable, "strategy pass-kv has no backward program yet",
+                "use pass = \"forward\"");
   }
   return std::make_unique<PassKvSource>(problem, tuning, partition);
 }
