@@ -66,7 +66,11 @@ endfunction()
 # The benchmark binary ring_bench_NAME of the current folder, run by `scripts/bench NAME`.
 #   ring_bench(NAME LIBRARY...)
 function(ring_bench name)
-  if(NOT RING_BENCH OR NOT RING_HAVE_BENCHMARK)
+  if(NOT RING_HAVE_BENCHMARK)
+    add_custom_target(ring_bench_${name}
+      COMMAND "${CMAKE_COMMAND}" -E echo
+              "ring_bench_${name} needs Google Benchmark and RING_BENCH=ON (Debian 12: libbenchmark-dev)"
+      COMMAND "${CMAKE_COMMAND}" -E false VERBATIM)
     return()
   endif()
   ring_room_sources(sources)
