@@ -119,6 +119,14 @@ class AloneTimesBuilder {
       if (op.kind == OpKind::kAttend) set_attend(n, op);
       if (tells_transfer(graph_, n)) set_transfer(n, op);
     }
+    for (int64_t n = 0; n < graph_.nodes(); ++n) {
+      if (!graph_.ran(n) || graph_.op(n).kind != OpKind::kSend || tells_transfer(graph_, n))
+        continue;
+      const auto at = static_cast<size_t>(n);
+      const auto receive = static_cast<size_t>(graph_.partner(n));
+      times_.alone_ps[at] = times_.alone_ps[receive];
+      times_.tightest_link[at] = times_.tightest_link[receive];
+    }
     return std::move(times_);
   }
 

@@ -7,13 +7,10 @@
 namespace ring {
 namespace {
 
-/// A transfer is told by its receive, so that source and destination are known alike everywhere.
+/// A rendezvous is told by its receive, so that the same transfer is named alike everywhere.
 OpId told_as(const RunGraph& graph, int64_t node) {
-  if (graph.op(node).kind == OpKind::kSend && graph.partner(node) >= 0 &&
-      graph.ran(graph.partner(node))) {
-    return graph.id(graph.partner(node));
-  }
-  return graph.id(node);
+  const bool is_sender = graph.is_joint(node) && graph.op(node).kind == OpKind::kSend;
+  return graph.id(is_sender ? graph.partner(node) : node);
 }
 
 /// When the activity began in the walk, not after `at_ps`.

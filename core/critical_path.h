@@ -14,7 +14,7 @@ enum class SegmentKind : uint8_t {
   kStart,   ///< Nothing had run yet on the way to the op: the rank started late.
 };
 
-/// A piece of the path. Of a transfer, `op` is the receive wherever it ran.
+/// A piece of the path. Of a rendezvous, `op` is the receive.
 struct PathSegment {
   OpId op;
   SegmentKind kind = SegmentKind::kOp;
