@@ -1,0 +1,237 @@
+#include "core/program_check.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+#include "core/error.h"
+#include "core/program_check_parts.h"
+
+namespace ring {
+
+std::string_view name(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kDeadlock:
+      return "deadlock";
+    case FaultKind::kUnmatchedSend:
+      return "unmatched send";
+    case FaultKind::kUnmatchedReceive:
+      return "unmatched receive";
+    case FaultKind::kSizeMismatch:
+      return "size mismatch";
+    case FaultKind::kBufferRace:
+      return "buffer race";
+    case FaultKind::kWrongContents:
+      return "wrong contents";
+    case FaultKind::kPairsMissing:
+      return "pairs missing";
+    case FaultKind::kPairsRepeated:
+      return "pairs repeated";
+    case FaultKind::kBadOp:
+      return "bad op";
+  }
+  return "?";
+}
+
+namespace {
+
+std::string buffer_name(int32_t buffer) {
+  return buffer == kHomeBuffer ? "its home shard" : fmt::format("buffer {}", buffer);
+}
+
+}  // namespace
+
+std::string describe(const RingProgram& program, OpId id) {
+  const Op& op = program.op(id);
+  std::string text = fmt::format("r{}:{} {}", id.rank, id.index, name(op.kind));
+  if (op.kv_shard >= 0) {
+    text += fmt::format(" keys {}..{} of shard {}", op.kv_begin, op.kv_end, op.kv_shard);
+  } else if (op.message >= 0) {
+    text += fmt::format(" message {}", op.message);
+  }
+  switch (op.kind) {
+    case OpKind::kSend:
+      return text + fmt::format(" from {} to rank {}", buffer_name(op.buffer), op.peer);
+    case OpKind::kReceive:
+      return text + fmt::format(" from rank {} into {}", op.peer, buffer_name(op.buffer));
+    case OpKind::kAttend:
+      return text + fmt::format(" in {}", buffer_name(op.buffer));
+    case OpKind::kMerge:
+      return text + fmt::format(" state {} into state {}", op.source_state, op.state);
+    case OpKind::kCopy:
+    case OpKind::kFinalize:
+    case OpKind::kCompute:
+      return text;
+  }
+  return text;
+}
+
+std::vector<Fault> check_program(const RingProgram& program) {
+  std::vector<Fault> faults;
+  check::check_ops(program, faults);
+  if (!faults.empty()) return faults;  // The other checks rely on ops that refer to what exists.
+  const check::Match match = check::check_messages(program, faults);
+  check::check_deadlock(program, match, faults);
+  check::check_buffers(program, match, faults);
+  check::check_pairs(program, faults);
+  return faults;
+}
+
+void require_sound(const RingProgram& program) {
+  const std::vector<Fault> faults = check_program(program);
+  if (faults.empty()) return;
+  const Fault& first = faults.front();
+  std::string hint;
+  if (first.kind == FaultKind::kDeadlock) {
+    hint =
+        "give the rank one more receive buffer (--depth), let sends and receives run on lanes "
+        "of their own, or order them so that a neighbour receives first";
+  }
+  const std::string more =
+      faults.size() > 1 ? fmt::format(" (and {} more faults)", faults.size() - 1) : "";
+  throw_usage(
+      fmt::format("the program is not sound: {}: {}{}", name(first.kind), first.message, more),
+      hint);
+}
+
+namespace check {
+namespace {
+
+void bad(const RingProgram& program, OpId id, std::string_view reason, std::vector<Fault>& faults) {
+  faults.push_back({FaultKind::kBadOp, fmt::format("{}: {}", describe(program, id), reason), {id}});
+}
+
+std::string_view fault_of_transfer(const RingProgram& program, OpId id) {
+  const Op& op = program.op(id);
+  if (op.peer < 0 || op.peer >= program.ranks()) return "the peer does not exist";
+  if (op.peer == id.rank) return "a rank does not send to itself";
+  if (op.message < 0) return "the message has no number";
+  if (op.bytes < 0) return "the number of bytes is negative";
+  return {};
+}
+
+std::string_view fault_of_attend(const RingProgram& program, OpId id) {
+  if (!program.has_attention) return {};
+  const Op& op = program.op(id);
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
+  const int ranks = program.partition.ranks();
+  if (op.kv_shard < 0 || op.kv_shard >= ranks) return "the shard of its keys does not exist";
+  if (op.q_shard < 0 || op.q_shard >= ranks) return "the shard of its queries does not exist";
+  if (op.kv_begin < 0 || op.kv_begin >= op.kv_end ||
+      op.kv_end > program.partition.shard_tokens(op.kv_shard)) {
+    return "its keys are not in the shard";
+  }
+  if (op.q_begin < 0 || op.q_begin >= op.q_end ||
+      op.q_end > program.partition.shard_tokens(op.q_shard)) {
+    return "its queries are not in the shard";
+  }
+  if (op.head_begin < 0 || op.head_begin >= op.head_end || op.head_end > program.problem.heads) {
+    return "its heads do not exist";
+  }
+  if (op.state < 0 || op.state >= storage.states) return "its state does not exist";
+  return {};
+}
+
+std::string_view fault_of(const RingProgram& program, OpId id) {
+  const Op& op = program.op(id);
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
+  if (op.lane < 0 || op.lane >= program.lanes) return "the lane does not exist";
+  if (program.has_attention && op.buffer != kHomeBuffer &&
+      (op.buffer < 0 || op.buffer >= storage.buffers)) {
+    return "the buffer does not exist";
+  }
+  switch (op.kind) {
+    case OpKind::kSend:
+    case OpKind::kReceive:
+      return fault_of_transfer(program, id);
+    case OpKind::kAttend:
+      return fault_of_attend(program, id);
+    case OpKind::kMerge:
+      if (op.source_state < 0 || op.source_state >= storage.states || op.state < 0 ||
+          op.state >= storage.states || op.state == op.source_state) {
+        return "its states do not exist or are the same";
+      }
+      return {};
+    case OpKind::kCopy:
+    case OpKind::kFinalize:
+      return {};
+    case OpKind::kCompute:
+      return op.fixed_ps < 0 ? "its time is negative" : std::string_view{};
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_ops(const RingProgram& program, std::vector<Fault>& faults) {
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    const RankProgram& ops = program.rank_programs[static_cast<size_t>(rank)];
+    std::vector<int64_t> written(static_cast<size_t>(program.lanes), 0);
+    for (size_t i = 0; i < ops.ops.size(); ++i) {
+      const Op& op = ops.ops[i];
+      const OpId id{rank, static_cast<int64_t>(i)};
+      const std::string_view reason = fault_of(program, id);
+      if (!reason.empty()) {
+        bad(program, id, reason, faults);
+        if (op.lane < 0 || op.lane >= program.lanes) continue;
+      }
+      for (const LanePoint& dep : ops.deps_of(op)) {
+        if (dep.lane < 0 || dep.lane >= program.lanes || dep.position < 0 ||
+            dep.position >= written[static_cast<size_t>(dep.lane)]) {
+          bad(program, id, "it waits for an op that does not stand before it", faults);
+        }
+      }
+      if (op.lane_position != written[static_cast<size_t>(op.lane)]++) {
+        bad(program, id, "its number in the lane is out of order", faults);
+      }
+    }
+  }
+}
+
+Match check_messages(const RingProgram& program, std::vector<Fault>& faults) {
+  using Key = std::tuple<int32_t, int32_t, int64_t>;  // Source, destination, message.
+  std::map<Key, OpId> sends, receives;
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    const auto& ops = program.rank_programs[static_cast<size_t>(rank)].ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const Op& op = ops[i];
+      const bool is_send = op.kind == OpKind::kSend;
+      if (!is_send && op.kind != OpKind::kReceive) continue;
+      const OpId id{rank, static_cast<int64_t>(i)};
+      const Key key = is_send ? Key{rank, op.peer, op.message} : Key{op.peer, rank, op.message};
+      if (!(is_send ? sends : receives).emplace(key, id).second) {
+        bad(program, id, "the same message between the same ranks stands twice", faults);
+      }
+    }
+  }
+  Match match;
+  for (const auto& [key, send] : sends) {
+    const auto found = receives.find(key);
+    if (found == receives.end()) {
+      faults.push_back({FaultKind::kUnmatchedSend,
+                        fmt::format("{} is never received", describe(program, send)),
+                        {send}});
+      continue;
+    }
+    const OpId receive = found->second;
+    match.receive_of[send] = receive;
+    match.send_of[receive] = send;
+    if (program.op(send).bytes != program.op(receive).bytes) {
+      faults.push_back({FaultKind::kSizeMismatch,
+                        fmt::format("{} has {} bytes, but {} expects {}", describe(program, send),
+                                    program.op(send).bytes, describe(program, receive),
+                                    program.op(receive).bytes),
+                        {send, receive}});
+    }
+  }
+  for (const auto& [key, receive] : receives) {
+    if (sends.contains(key)) continue;
+    faults.push_back({FaultKind::kUnmatchedReceive,
+                      fmt::format("nobody sends what {} waits for", describe(program, receive)),
+                      {receive}});
+  }
+  return match;
+}
+
+}  // namespace check
+}  // namespace ring
