@@ -1,0 +1,130 @@
+// Register tiles of the attention kernels, for each Highway target. Included once per target.
+//
+// Vector lanes are queries. A tile of kTileRows queries is stored transposed, (dim, lane) or
+// (key, lane); keys and values are broadcast from panels of kPanel. Softmax then needs no step
+// across lanes, and every output element is one chain of multiply-adds in order of the inner
+// index, whatever the tile: the same row gives the same bits in any tile.
+#if defined(RING_CPU_MICRO_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RING_CPU_MICRO_INL_H
+#undef RING_CPU_MICRO_INL_H
+#else
+#define RING_CPU_MICRO_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <limits>
+
+#include "kernels/cpu/pack_inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ring::cpu::HWY_NAMESPACE {
+
+// Accumulators are kPanel * kVectors registers: 12 of 16 with SSE4 and AVX2, 24 of 32 with
+// AVX-512 and NEON.
+#if HWY_TARGET == HWY_SCALAR
+constexpr int kPanel = 4;
+constexpr int kVectors = 4;
+#elif HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
+constexpr int kPanel = 8;
+constexpr int kVectors = 3;
+#else
+constexpr int kPanel = 4;
+constexpr int kVectors = 3;
+#endif
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(Df()));
+constexpr int kTileRows = kVectors * kLanes;
+static_assert(kTileRows % 4 == 0);
+
+constexpr float kNegInf = -std::numeric_limits<float>::infinity();
+constexpr float kLog2e = 1.44269504088896340736F;
+// Arguments of exp2 are raised to this: its result, 2^-100, changes no fp32 sum that holds a term
+// of about 1, and stays clear of slow denormal products.
+constexpr float kExpFloor = -100.0F;
+
+// 2^x for x clamped to [kExpFloor, 0]. x = n + f with |f| <= 1/2; 2^f by the degree-6 minimax
+// polynomial with 2^0 = 1 exactly (relative error 2e-9 before rounding).
+HWY_INLINE Vf exp2_clamped(Vf x) {
+  const Df df;
+  const hn::RebindToSigned<Df> di;
+  x = hn::Min(hn::Max(x, hn::Set(df, kExpFloor)), hn::Zero(df));
+  const Vf magic = hn::Set(df, 12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
+  const Vf shifted = hn::Add(x, magic);
+  const Vf f = hn::Sub(x, hn::Sub(shifted, magic));
+  Vf p = hn::Set(df, 0x1.41fbc0p-13F);
+  p = hn::MulAdd(p, f, hn::Set(df, 0x1.5f3e56p-10F));
+  p = hn::MulAdd(p, f, hn::Set(df, 0x1.3b2d4cp-7F));
+  p = hn::MulAdd(p, f, hn::Set(df, 0x1.c6aee8p-5F));
+  p = hn::MulAdd(p, f, hn::Set(df, 0x1.ebfbdcp-3F));
+  p = hn::MulAdd(p, f, hn::Set(df, 0x1.62e430p-1F));
+  p = hn::MulAdd(p, f, hn::Set(df, 1.0F));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
+  return hn::BitCast(df, hn::Add(hn::BitCast(di, p), exponent));
+}
+
+// acc[panel * kPanel + i][j] += sum over k < n of a[panel][k * kPanel + i] * b[k * kTileRows + j].
+template <int kPanels, int kVecs>
+HWY_INLINE void multiply_panels(const float* HWY_RESTRICT a, int64_t panel_stride,
+                                const float* HWY_RESTRICT b, int n,
+                                Vf (&acc)[kPanels * kPanel][kVecs]) {
+  const Df df;
+#pragma GCC unroll 16
+  for (int i = 0; i < kPanels * kPanel; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kVecs; ++j) acc[i][j] = hn::Zero(df);
+  }
+#pragma GCC unroll 2
+  for (int k = 0; k < n; ++k) {
+    Vf lanes[kVecs];
+#pragma GCC unroll 4
+    for (int j = 0; j < kVecs; ++j) lanes[j] = hn::Load(df, b + k * kTileRows + j * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanels * kPanel; ++i) {
+      const Vf factor = hn::Set(df, a[i / kPanel * panel_stride + k * kPanel + i % kPanel]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVecs; ++j) acc[i][j] = hn::MulAdd(factor, lanes[j], acc[i][j]);
+    }
+  }
+}
+
+// Scores of kPanels panels of keys: scores (key, lane) = K Q^T. With kMax also raises `peak`.
+template <int kPanels, int kVecs, bool kMax>
+HWY_INLINE void score_panels(const float* k_panel, int dim, const float* q_tile, float* scores,
+                             float* peak) {
+  const Df df;
+  Vf acc[kPanels * kPanel][kVecs];
+  multiply_panels<kPanels, kVecs>(k_panel, int64_t{dim} * kPanel, q_tile, dim, acc);
+#pragma GCC unroll 4
+  for (int j = 0; j < kVecs; ++j) {
+    Vf top = kMax ? hn::Load(df, peak + j * kLanes) : hn::Zero(df);
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanels * kPanel; ++i) {
+      hn::Store(acc[i][j], df, scores + i * kTileRows + j * kLanes);
+      if (kMax) top = hn::Max(top, acc[i][j]);
+    }
+    if (kMax) hn::Store(top, df, peak + j * kLanes);
+  }
+}
+
+// sums (dim, lane) of kPanels panels of dims: sums = sums * alpha + V^T P over `keys` keys.
+template <int kPanels, int kVecs>
+HWY_INLINE void value_panels(const float* v_panel, int64_t panel_stride, const float* weights,
+                             int keys, const float* alpha, float* sums) {
+  const Df df;
+  Vf acc[kPanels * kPanel][kVecs];
+  multiply_panels<kPanels, kVecs>(v_panel, panel_stride, weights, keys, acc);
+#pragma GCC unroll 4
+  for (int j = 0; j < kVecs; ++j) {
+    const Vf scale = hn::Load(df, alpha + j * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanels * kPanel; ++i) {
+      float* out = sums + i * kTileRows + j * kLanes;
+      hn::Store(hn::MulAdd(hn::Load(df, out), scale, acc[i][j]), df, out);
+    }
+  }
+}
+
+}  // namespace ring::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

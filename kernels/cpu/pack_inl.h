@@ -1,0 +1,131 @@
+// Packing of rows into tiles and back, for each Highway target. Included once per target.
+#if defined(RING_CPU_PACK_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RING_CPU_PACK_INL_H
+#undef RING_CPU_PACK_INL_H
+#else
+#define RING_CPU_PACK_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "core/dtype.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ring::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Df = hn::ScalableTag<float>;
+using Vf = hn::Vec<Df>;
+
+// dst[0, n) = the n elements at `src` of the 16-bit type T, widened to fp32.
+template <class T>
+HWY_INLINE void widen_half(const void* src, int64_t n, float* HWY_RESTRICT dst) {
+  const Df df;
+  const hn::Rebind<T, Df> dt;
+  const auto step = static_cast<int64_t>(hn::Lanes(df));
+  const T* from = static_cast<const T*>(src);
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    hn::StoreU(hn::PromoteTo(df, hn::LoadU(dt, from + i)), df, dst + i);
+  }
+  if (i >= n) return;
+  const auto rest = static_cast<size_t>(std::min(n - i, step));
+  T tail[hn::MaxLanes(df)] = {};
+  float wide[hn::MaxLanes(df)];
+  std::memcpy(tail, from + i, rest * sizeof(T));
+  hn::StoreU(hn::PromoteTo(df, hn::LoadU(dt, tail)), df, wide);
+  std::memcpy(dst + i, wide, rest * sizeof(float));
+}
+
+// The row of `dim` elements at element `offset` of `data` as fp32: in place where it is stored so,
+// else widened into `scratch`.
+HWY_INLINE const float* row_as_float(DType dtype, const void* data, int64_t offset, int dim,
+                                     float* scratch) {
+  switch (dtype) {
+    case DType::kF32:
+      return static_cast<const float*>(data) + offset;
+    case DType::kBF16:
+      widen_half<hwy::bfloat16_t>(static_cast<const hwy::bfloat16_t*>(data) + offset, dim, scratch);
+      break;
+    case DType::kF16:
+      widen_half<hwy::float16_t>(static_cast<const hwy::float16_t*>(data) + offset, dim, scratch);
+      break;
+  }
+  return scratch;
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// Four vectors of four: out_i[j] = in_j[i].
+template <class D4, class V4 = hn::Vec<D4>>
+HWY_INLINE void transpose4(D4 d4, V4& r0, V4& r1, V4& r2, V4& r3) {
+  const V4 low02 = hn::InterleaveLower(d4, r0, r2);
+  const V4 low13 = hn::InterleaveLower(d4, r1, r3);
+  const V4 high02 = hn::InterleaveUpper(d4, r0, r2);
+  const V4 high13 = hn::InterleaveUpper(d4, r1, r3);
+  r0 = hn::InterleaveLower(d4, low02, low13);
+  r1 = hn::InterleaveUpper(d4, low02, low13);
+  r2 = hn::InterleaveLower(d4, high02, high13);
+  r3 = hn::InterleaveUpper(d4, high02, high13);
+}
+#endif
+
+// dst[d * ld + i] = rows[i][d] for d < dim, i < lanes; lanes is a multiple of 4.
+HWY_INLINE void pack_transposed(const float* const* rows, int lanes, int dim,
+                                float* HWY_RESTRICT dst, int ld) {
+  for (int i = 0; i < lanes; i += 4) {
+    int d = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const hn::FixedTag<float, 4> d4;
+    for (; d + 4 <= dim; d += 4) {
+      auto r0 = hn::LoadU(d4, rows[i] + d);
+      auto r1 = hn::LoadU(d4, rows[i + 1] + d);
+      auto r2 = hn::LoadU(d4, rows[i + 2] + d);
+      auto r3 = hn::LoadU(d4, rows[i + 3] + d);
+      transpose4(d4, r0, r1, r2, r3);
+      float* out = dst + d * ld + i;
+      hn::StoreU(r0, d4, out);
+      hn::StoreU(r1, d4, out + ld);
+      hn::StoreU(r2, d4, out + 2 * ld);
+      hn::StoreU(r3, d4, out + 3 * ld);
+    }
+#endif
+    for (; d < dim; ++d) {
+      for (int j = 0; j < 4; ++j) dst[d * ld + i + j] = rows[i + j][d];
+    }
+  }
+}
+
+// The inverse: rows[i][d] = src[d * ld + i].
+HWY_INLINE void unpack_transposed(const float* HWY_RESTRICT src, int ld, int lanes, int dim,
+                                  float* const* rows) {
+  for (int i = 0; i < lanes; i += 4) {
+    int d = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const hn::FixedTag<float, 4> d4;
+    for (; d + 4 <= dim; d += 4) {
+      const float* in = src + d * ld + i;
+      auto r0 = hn::LoadU(d4, in);
+      auto r1 = hn::LoadU(d4, in + ld);
+      auto r2 = hn::LoadU(d4, in + 2 * ld);
+      auto r3 = hn::LoadU(d4, in + 3 * ld);
+      transpose4(d4, r0, r1, r2, r3);
+      hn::StoreU(r0, d4, rows[i] + d);
+      hn::StoreU(r1, d4, rows[i + 1] + d);
+      hn::StoreU(r2, d4, rows[i + 2] + d);
+      hn::StoreU(r3, d4, rows[i + 3] + d);
+    }
+#endif
+    for (; d < dim; ++d) {
+      for (int j = 0; j < 4; ++j) rows[i + j][d] = src[d * ld + i + j];
+    }
+  }
+}
+
+}  // namespace ring::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

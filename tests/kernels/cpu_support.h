@@ -1,0 +1,80 @@
+// Random attention problems in any layout, and the error bounds of docs/numerics.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/attend.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/reference/attention.h"
+
+namespace ring::test {
+
+// A (token, head, dim) tensor with gaps between rows and heads; the gaps hold NaN.
+class Tensor {
+ public:
+  enum class Layout { kTokenMajor, kHeadMajor };
+
+  Tensor(DType dtype, int64_t tokens, int heads, int dim, Layout layout, int64_t gap);
+
+  void fill_normal(std::mt19937_64& random, double deviation);
+  void set(int64_t token, int64_t head, int64_t dim, double value);
+  double get(int64_t token, int64_t head, int64_t dim) const {
+    return oracle().at(token, head, dim);
+  }
+  cpu::ConstView view() const { return {data(), token_stride_, head_stride_}; }
+  cpu::View writable() { return {bytes_.data() + offset_bytes_, token_stride_, head_stride_}; }
+  reference::Tensor oracle() const { return {data(), dtype_, token_stride_, head_stride_}; }
+
+ private:
+  const void* data() const { return bytes_.data() + offset_bytes_; }
+
+  DType dtype_;
+  int64_t tokens_;
+  int heads_, dim_;
+  int64_t token_stride_, head_stride_;
+  size_t offset_bytes_;
+  std::vector<std::byte> bytes_;
+};
+
+// State arrays of one call.
+struct State {
+  explicit State(const cpu::AttendShape& shape);
+  cpu::AttendState view() { return {u.data(), m.data(), l.data()}; }
+  bool operator==(const State&) const = default;
+
+  std::vector<float> u, m, l;
+};
+
+// Q, K, V and the spans of one attention call.
+struct Case {
+  cpu::AttendShape shape;
+  Tensor q, k, v;
+  std::vector<cpu::KeySpan> spans;  // empty: every key visible
+
+  Case(const cpu::AttendShape& shape, uint64_t seed, double deviation = 1.0,
+       Tensor::Layout layout = Tensor::Layout::kTokenMajor, int64_t gap = 0);
+
+  const cpu::KeySpan* span_data() const { return spans.empty() ? nullptr : spans.data(); }
+  void make_causal(int64_t offset);
+  void make_random_spans(uint64_t seed);
+  reference::Problem oracle() const;
+};
+
+// One attend call from an empty state.
+State run(const Case& c, cpu::Workspace& workspace);
+
+// The first violation of the derived bound by the finalised state, or nothing.
+std::optional<std::string> first_error(const Case& c, State& state);
+
+// Restricts the kernels to one instruction set within a scope.
+class ScopedIsa {
+ public:
+  explicit ScopedIsa(const std::string& isa) { cpu::force_isa(isa); }
+  ~ScopedIsa() { cpu::force_isa(""); }
+};
+
+}  // namespace ring::test
