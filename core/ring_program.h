@@ -133,6 +133,13 @@ class ProgramSource {
   virtual int lanes() const = 0;
   virtual RankStorage storage(int rank) const = 0;
   virtual std::unique_ptr<RankStream> stream(int rank) const = 0;
+
+  virtual std::string name() const { return {}; }
+  /// What the attention ops compute; null for programs without any.
+  virtual const Problem* problem() const { return nullptr; }
+  /// A divisor d of the number of ranks such that rank r + d does the same as rank r, with d added
+  /// (modulo the ranks) to every peer and shard, and the same message numbers; 0: none is known.
+  virtual int rotation() const { return 0; }
 };
 
 /// The materialized program. `problem`, `tuning` and `partition` say what it computes; a program

@@ -1,0 +1,173 @@
+// SimulationEngine: the event loop that moves the lanes of all ranks through their ops.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/machine.h"
+#include "core/ring_program.h"
+#include "sim/event_queue.h"
+#include "sim/fluid.h"
+#include "sim/interference.h"
+#include "sim/lane_queue.h"
+#include "sim/machine_model.h"
+#include "sim/message_table.h"
+#include "sim/recorder.h"
+#include "sim/simulator.h"
+
+namespace ring {
+
+/// Runs one program once. A lane takes its next op when the one before is done, waits for the lane
+/// points the op depends on, posts it, and is done with it when the work or transfer is. Ops are
+/// fetched only as far as is needed to give every lane its next one.
+class SimulationEngine {
+ public:
+  /// All must outlive the engine; `problem` may be null.
+  SimulationEngine(const ProgramSource& source, const Problem* problem, const Machine& machine,
+                   const SimulationOptions& options);
+
+  /// To be called once. Throws as `simulate`.
+  SimulationResult run();
+
+ private:
+  static constexpr uint32_t kNone = 0xffffffff;
+  /// Marks fluid tokens of messages; the others are lanes.
+  static constexpr Fluid::Token kMessageBit = Fluid::Token{1} << 63;
+
+  enum class LaneState : uint8_t {
+    kIdle,          ///< No op left.
+    kFree,          ///< Between two ops.
+    kNeedsDeps,     ///< The next op waits for a lane point.
+    kWaking,        ///< It may go on, but the lane has to wake up first.
+    kPosted,        ///< A send or receive waits for its peer.
+    kRunning,       ///< Computation or transfer is under way.
+    kWakingToCopy,  ///< Receiver copy: the message is there, the lane has to wake up.
+    kWakingDone,    ///< Receiver copy: the message was taken, the sender has to wake up.
+  };
+
+  struct Lane {
+    LaneQueue queue;
+    int64_t fetched = 0;
+    int64_t done = 0;
+    int64_t awaited_position = 0;
+    uint32_t rank = 0;
+    uint32_t next_dep = 0;
+    uint32_t first_waiter = kNone;  ///< Lanes that wait for a point of this one.
+    uint32_t next_waiter = kNone;   ///< In the list of the lane that this one waits for.
+    uint32_t message = kNone;       ///< Of the send or receive that is posted.
+    uint32_t channel = kNone;       ///< Last used.
+    int core_group = -1, copy_group = -1;
+    int32_t channel_peer = -1;
+    bool channel_sends = false;
+    bool has_waited = false;
+    LaneState state = LaneState::kFree;
+    Picoseconds posted_ps = 0, start_ps = 0;
+  };
+
+  /// Messages from one rank to another.
+  struct Channel {
+    int32_t source = 0, destination = 0;
+    int group = -1;  ///< Of flows; -1: messages are copied by processors.
+    double cap = 0;  ///< Of a flow that is alone.
+    Picoseconds latency_ps = 0;
+    Bytes carried = 0;
+    MessageTable table;
+    std::vector<int> links;
+  };
+
+  enum class Stage : uint8_t {
+    kPosted,    ///< One side is here, or both in the instant they meet.
+    kBouncing,  ///< Receiver copy, eager: the sender copies it out of its buffer.
+    kMoving,
+    kArrived,  ///< Eager: there before the receive is posted.
+  };
+
+  struct Message {
+    int64_t number = 0;
+    Bytes bytes = 0;
+    uint32_t channel = kNone;
+    uint32_t sender = kNone, receiver = kNone;  ///< Lanes that posted and are not through.
+    Stage stage = Stage::kPosted;
+    bool receiver_waits = false;  ///< As the recorder sees it.
+  };
+
+  struct Feed {
+    std::unique_ptr<RankStream> stream;
+    int64_t fetched = 0;
+    bool is_exhausted = false;
+  };
+
+  // engine.cpp: the loop, and lanes that take ops.
+  void start_ranks();
+  void start_rank(int rank);
+  void handle(EventQueue::Slot slot);
+  void work_off_ready();
+  bool fetch(uint32_t rank);
+  void append(uint32_t rank, const Op& op, std::span<const LanePoint> deps);
+  void take_next(uint32_t lane);
+  void check_deps(uint32_t lane);
+  void wait_for(uint32_t lane, uint32_t awaited, int64_t position);
+  void complete(uint32_t lane);
+  void record(const Lane& lane, uint32_t number);
+  void reach_next_point(uint32_t lane);
+  SimulationResult result();
+
+  // engine_ops.cpp: computation.
+  void post(uint32_t lane);
+  void post_compute(uint32_t lane);
+  void end_compute(uint32_t lane);
+  void end_work(Fluid::Token token);
+  int core_group(uint32_t lane);
+  int copy_group(uint32_t lane);
+
+  // engine_messages.cpp: how messages meet and travel.
+  void post_send(uint32_t lane);
+  void post_receive(uint32_t lane);
+  void begin_wait(Message& message);
+  void end_wait(Message& message);
+  void begin_flow(uint32_t message);
+  void end_flow(uint32_t message);
+  void wake_receiver(uint32_t message);
+  void begin_copy(uint32_t message);
+  void end_copy(uint32_t message);
+  void begin_bounce(uint32_t message);
+  void end_bounce(uint32_t message);
+  uint32_t channel_of(uint32_t lane, bool sends);
+  uint32_t open_channel(int32_t source, int32_t destination);
+  uint32_t find_message(uint32_t channel, const PendingOp& op);
+  void forget(uint32_t message);
+
+  // stall_report.cpp
+  void check_finished() const;
+  std::string describe_wait(const Lane& lane, uint32_t number) const;
+
+  Lane& lane_at(uint32_t lane) { return lanes_[lane]; }
+
+  const ProgramSource& source_;
+  const SimulationOptions& options_;
+  const int ranks_;
+  const uint32_t lanes_per_rank_;
+  const bool copies_;  ///< TransferKind::kReceiverCopy.
+  Picoseconds now_ps_ = 0;
+
+  EventQueue events_;
+  Fluid fluid_;
+  MachineModel model_;
+  Interference interference_;
+  SimulationRecorder recorder_;
+
+  std::vector<Feed> feeds_;
+  std::vector<Lane> lanes_;
+  std::vector<uint32_t> ready_;  ///< Lanes to look at before time goes on.
+  std::vector<Channel> channels_;
+  std::unordered_map<uint64_t, uint32_t> channel_numbers_;  ///< By source and destination.
+  std::vector<Message> messages_;
+  std::vector<uint32_t> free_messages_;
+  std::vector<Fluid::Token> finished_;  ///< Scratch.
+  OpBatch batch_;                       ///< Scratch.
+  int64_t op_count_ = 0, message_count_ = 0, event_count_ = 0;
+};
+
+}  // namespace ring

@@ -1,0 +1,204 @@
+#include "sim/machine_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/cost_model.h"
+#include "core/error.h"
+
+namespace ring {
+
+namespace {
+
+constexpr double kPerPicosecond = 1e-12;
+
+int& at(std::vector<int>& table, int index) {
+  if (static_cast<size_t>(index) >= table.size()) table.resize(static_cast<size_t>(index) + 1, -1);
+  return table[static_cast<size_t>(index)];
+}
+
+void require_rank(int rank, int ranks, const char* what) {
+  if (rank < 0 || rank >= ranks) {
+    throw_usage(fmt::format("{}: there is no rank {} among {}", what, rank, ranks));
+  }
+}
+
+void require_factor(double factor, const char* what) {
+  if (!(factor > 0)) throw_usage(fmt::format("{}: the factor must be positive", what));
+}
+
+}  // namespace
+
+MachineModel::MachineModel(const Machine& machine, const Problem* problem, int ranks,
+                           const SimulationOptions& options, Fluid& fluid)
+    : machine_(machine),
+      problem_(problem),
+      fluid_(fluid),
+      wakeup_ps_(picoseconds_from_seconds(machine.wakeup_s)),
+      start_ps_(static_cast<size_t>(ranks), 0),
+      slowness_(static_cast<size_t>(ranks), 1) {
+  if (options.noise_seed) noise_ = NoiseFactors(machine.noise, *options.noise_seed);
+  apply(options.disturbances, ranks);
+}
+
+void MachineModel::apply(const Disturbances& disturbances, int ranks) {
+  for (const SlowRank& slow : disturbances.slow_ranks) {
+    require_rank(slow.rank, ranks, "slow rank");
+    require_factor(slow.factor, "slow rank");
+    slowness_[static_cast<size_t>(slow.rank)] *= slow.factor;
+  }
+  for (const LateStart& late : disturbances.late_starts) {
+    require_rank(late.rank, ranks, "late start");
+    if (late.delay_ps < 0) throw_usage("late start: the delay must not be negative");
+    start_ps_[static_cast<size_t>(late.rank)] += late.delay_ps;
+  }
+  if (disturbances.slow_links.empty() && disturbances.broken_links.empty()) return;
+  disturbed_ = std::make_unique<Topology>(machine_.topology);
+  for (const SlowLink& slow : disturbances.slow_links) {
+    require_factor(slow.factor, "slow link");
+    for (const int link : links_between(slow.from, slow.to)) {
+      disturbed_->mutable_links()[static_cast<size_t>(link)].bytes_per_s /= slow.factor;
+    }
+  }
+  for (const BrokenLink& broken : disturbances.broken_links) {
+    has_broken_links_ = true;
+    for (const int link : links_between(broken.from, broken.to)) {
+      disturbed_->mutable_links()[static_cast<size_t>(link)].bytes_per_s = 0;
+    }
+  }
+}
+
+std::vector<int> MachineModel::links_between(int from, int to) const {
+  std::vector<int> found;
+  const std::vector<Link>& links = machine_.topology.links();
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (links[i].from == from && links[i].to == to) found.push_back(static_cast<int>(i));
+  }
+  if (found.empty()) {
+    throw_usage(fmt::format("there is no link from node {} to node {} to disturb", from, to));
+  }
+  return found;
+}
+
+int MachineModel::processor(int rank) const { return processor_of(machine_, rank); }
+
+int MachineModel::host_of(int rank) const {
+  return topology().nodes()[static_cast<size_t>(processor(rank))].host;
+}
+
+int MachineModel::processors_of_host(int host) const {
+  const std::vector<Node>& nodes = topology().nodes();
+  return static_cast<int>(
+      std::count_if(machine_.processors.begin(), machine_.processors.end(),
+                    [&](int node) { return nodes[static_cast<size_t>(node)].host == host; }));
+}
+
+int MachineModel::core_of(int rank) {
+  int& resource = at(core_resources_, processor(rank));
+  if (resource < 0) resource = fluid_.add_resource(1);
+  return resource;
+}
+
+int MachineModel::memory_of(int rank) {
+  if (machine_.memory_bytes_per_s <= 0 || machine_.copy.bytes_per_s <= 0) return -1;
+  int& resource = at(memory_resources_, host_of(rank));
+  // In units of copies at full speed.
+  if (resource < 0) {
+    resource = fluid_.add_resource(machine_.memory_bytes_per_s / machine_.copy.bytes_per_s);
+  }
+  return resource;
+}
+
+int MachineModel::link_resource(int number) {
+  const Link& link = topology().links()[static_cast<size_t>(number)];
+  int& resource = link.duplex_group >= 0 ? at(duplex_resources_, link.duplex_group)
+                                         : at(link_resources_, number);
+  if (resource < 0) resource = fluid_.add_resource(link.bytes_per_s * kPerPicosecond);
+  return resource;
+}
+
+int MachineModel::backplane_resource(int node) {
+  const double capacity = topology().nodes()[static_cast<size_t>(node)].backplane_bytes_per_s;
+  if (capacity <= 0) return -1;
+  int& resource = at(backplane_resources_, node);
+  if (resource < 0) resource = fluid_.add_resource(capacity * kPerPicosecond);
+  return resource;
+}
+
+Route MachineModel::route(int source, int destination) {
+  const int from = processor(source), to = processor(destination);
+  if (!has_broken_links_) return topology().route(from, to);
+  const Route usual = machine_.topology.route(from, to);
+  const std::vector<Link>& links = topology().links();
+  const auto broken = std::find_if(usual.links.begin(), usual.links.end(), [&](int link) {
+    return links[static_cast<size_t>(link)].bytes_per_s <= 0;
+  });
+  if (broken == usual.links.end()) return topology().route(from, to);
+  const std::vector<Node>& nodes = topology().nodes();
+  const Link& link = links[static_cast<size_t>(*broken)];
+  const std::string what =
+      fmt::format("the link from '{}' to '{}' is down", nodes[static_cast<size_t>(link.from)].name,
+                  nodes[static_cast<size_t>(link.to)].name);
+  if (!topology().has_route(from, to)) {
+    throw Error(
+        ErrorKind::kRunFailed,
+        fmt::format("{} and rank {} cannot reach rank {} any other way", what, source, destination),
+        "order the ring so that it does not need this hop");
+  }
+  const Route detour = topology().route(from, to);
+  notes_.push_back(fmt::format("{}: rank {} reaches rank {} over {} links instead of {}", what,
+                               source, destination, detour.links.size(), usual.links.size()));
+  return detour;
+}
+
+/// Ranks on one processor hand data over by a copy there.
+Path MachineModel::local_path() const {
+  Path path;
+  path.latency_ps = picoseconds_from_seconds(machine_.copy.start_s);
+  path.cap = machine_.copy.bytes_per_s > 0 ? machine_.copy.bytes_per_s * kPerPicosecond
+                                           : MaxMinSystem::kUnlimited;
+  path.narrowest = path.cap;
+  return path;
+}
+
+Path MachineModel::path(int source, int destination) {
+  if (processor(source) == processor(destination)) return local_path();
+  const Route found = route(source, destination);
+  Path path;
+  path.links = found.links;
+  path.latency_ps = found.latency_ps;
+  path.cap = MaxMinSystem::kUnlimited;
+  path.narrowest = found.bytes_per_s * kPerPicosecond;
+  const auto add = [&path](int resource) {
+    const bool is_new =
+        std::find(path.resources.begin(), path.resources.end(), resource) == path.resources.end();
+    if (resource >= 0 && is_new) path.resources.push_back(resource);
+  };
+  add(backplane_resource(processor(source)));
+  for (const int link : path.links) {
+    add(link_resource(link));
+    add(backplane_resource(topology().links()[static_cast<size_t>(link)].to));
+  }
+  return path;
+}
+
+double MachineModel::compute_work_ps(int rank, int64_t index, const Op& op) const {
+  const double factor = slowness_[static_cast<size_t>(rank)];
+  const double noise = noise_.is_on() ? noise_.of_op(rank, index) : 1;
+  if (op.kind == OpKind::kCompute) return static_cast<double>(op.fixed_ps) * factor * noise;
+  return op_seconds(machine_, problem_, op) / kPerPicosecond * factor * noise;
+}
+
+double MachineModel::copy_work_ps(int rank, int64_t index, Bytes bytes) const {
+  const double noise = noise_.is_on() ? noise_.of_op(rank, index) : 1;
+  return byte_seconds(machine_.copy, bytes, "copy rate") / kPerPicosecond *
+         slowness_[static_cast<size_t>(rank)] * noise;
+}
+
+double MachineModel::link_work(int rank, int64_t index, Bytes bytes) const {
+  const double noise = noise_.is_on() ? noise_.of_op(rank, index) : 1;
+  return static_cast<double>(bytes) * noise;
+}
+
+}  // namespace ring

@@ -1,0 +1,66 @@
+// SimulationRecorder: metrics while the simulation runs, and its timeline where one is kept.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/metrics.h"
+#include "core/timeline.h"
+
+namespace ring {
+
+/// Unions of intervals are kept as counters of what is under way, so metrics need no timeline.
+class SimulationRecorder {
+ public:
+  SimulationRecorder(int ranks, int lanes, bool keep_timeline);
+
+  void compute_begins(int rank, Picoseconds now_ps) { change(rank, now_ps).computing += 1; }
+  void compute_ends(int rank, Picoseconds now_ps) { change(rank, now_ps).computing -= 1; }
+  void transfer_begins(int rank, Picoseconds now_ps) { change(rank, now_ps).transferring += 1; }
+  void transfer_ends(int rank, Picoseconds now_ps) { change(rank, now_ps).transferring -= 1; }
+  void wait_begins(int rank, Picoseconds now_ps) { change(rank, now_ps).waiting += 1; }
+  void wait_ends(int rank, Picoseconds now_ps) { change(rank, now_ps).waiting -= 1; }
+
+  /// An op is done; slices of a lane must come in order.
+  void add(const Slice& slice);
+
+  Metrics metrics() const;
+  /// Gives the slices away; to be called once.
+  Timeline take_timeline();
+  Picoseconds makespan_ps() const { return makespan_ps_; }
+  bool keeps_timeline() const { return keep_timeline_; }
+
+ private:
+  struct Activity {
+    int32_t computing = 0, transferring = 0, waiting = 0;
+    Picoseconds since_ps = 0;  ///< Of the present counters.
+    Picoseconds compute_ps = 0, communication_ps = 0, waiting_ps = 0, exposed_ps = 0;
+    Picoseconds finish_ps = 0;
+  };
+
+  Activity& change(int rank, Picoseconds now_ps) {
+    Activity& activity = activities_[static_cast<size_t>(rank)];
+    const Picoseconds passed_ps = now_ps - activity.since_ps;
+    if (passed_ps > 0) {
+      activity.since_ps = now_ps;
+      if (activity.computing > 0) activity.compute_ps += passed_ps;
+      if (activity.transferring > 0) {
+        activity.communication_ps += passed_ps;
+        if (activity.computing == 0) activity.exposed_ps += passed_ps;
+      } else if (activity.waiting > 0) {
+        activity.waiting_ps += passed_ps;
+      }
+    }
+    return activity;
+  }
+
+  int lanes_;
+  bool keep_timeline_;
+  std::vector<Activity> activities_;
+  std::vector<std::vector<Slice>> slices_;  ///< By lane of all ranks.
+  Picoseconds makespan_ps_ = 0;
+  Flops flops_ = 0;
+  Bytes bytes_sent_ = 0;
+};
+
+}  // namespace ring

@@ -1,0 +1,151 @@
+#include "sim/reference_scenarios.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/error.h"
+
+namespace ring {
+
+namespace {
+
+Picoseconds extra_ps(int64_t rank, int64_t step) {
+  return (7919 * rank + 104729 * step) % 1'000'003 * 1000;
+}
+
+/// One step a batch. With one message per step every op waits for the two other lanes; with more, a
+/// last op of no time on the compute lane waits for all transfers, and all others wait for it.
+class RingScenarioStream : public RankStream {
+ public:
+  RingScenarioStream(const RingScenario& scenario, int rank)
+      : scenario_(scenario), rank_(rank), writer_(1 + 2 * scenario.messages) {}
+
+  bool next(OpBatch& batch) override {
+    if (step_ == scenario_.ranks - 1) return false;
+    for (int m = 0; m < scenario_.messages; ++m) transfer(OpKind::kSend, 1 + m, m, batch);
+    Op compute;
+    compute.step = step_;
+    compute.fixed_ps = scenario_.compute_ps + (scenario_.is_irregular ? extra_ps(rank_, step_) : 0);
+    append(compute, batch);
+    for (int m = 0; m < scenario_.messages; ++m) {
+      transfer(OpKind::kReceive, 1 + scenario_.messages + m, m, batch);
+    }
+    if (scenario_.messages > 1) join(batch);
+    ++step_;
+    return true;
+  }
+
+ private:
+  void transfer(OpKind kind, int32_t lane, int64_t message, OpBatch& batch) {
+    Op op;
+    op.kind = kind;
+    op.protocol = scenario_.protocol;
+    op.lane = lane;
+    op.step = step_;
+    const int32_t distance = kind == OpKind::kSend ? 1 : scenario_.ranks - 1;
+    op.peer = (rank_ + distance) % scenario_.ranks;
+    op.message = int64_t{step_} * scenario_.messages + message;
+    op.bytes = scenario_.bytes / scenario_.messages;
+    append(op, batch);
+  }
+
+  /// After the step before this one.
+  void append(const Op& op, OpBatch& batch) {
+    if (step_ == 0) {
+      writer_.append(op, {}, batch);
+    } else if (scenario_.messages > 1) {
+      const LanePoint joined{kComputeLane, 2 * int64_t{step_} - 1};
+      writer_.append(op, {&joined, 1}, batch);
+    } else {
+      const int64_t last = step_ - 1;
+      const std::array<LanePoint, 3> all{LanePoint{0, last}, {1, last}, {2, last}};
+      writer_.append(op, all, batch);
+    }
+  }
+
+  void join(OpBatch& batch) {
+    transfers_.clear();
+    for (int32_t lane = 1; lane <= 2 * scenario_.messages; ++lane) {
+      transfers_.push_back({lane, step_});
+    }
+    Op op;
+    op.step = step_;
+    writer_.append(op, transfers_, batch);
+  }
+
+  const RingScenario scenario_;
+  const int32_t rank_;
+  OpWriter writer_;
+  std::vector<LanePoint> transfers_;
+  int32_t step_ = 0;
+};
+
+class RingScenarioSource : public ProgramSource {
+ public:
+  explicit RingScenarioSource(const RingScenario& scenario) : scenario_(scenario) {}
+  int ranks() const override { return scenario_.ranks; }
+  int lanes() const override { return 1 + 2 * scenario_.messages; }
+  RankStorage storage(int) const override { return {}; }
+  std::unique_ptr<RankStream> stream(int rank) const override {
+    return std::make_unique<RingScenarioStream>(scenario_, rank);
+  }
+  std::string name() const override {
+    return fmt::format("{}({}, {})", scenario_.is_irregular ? "RJ" : "R", scenario_.ranks,
+                       scenario_.messages);
+  }
+  int rotation() const override { return scenario_.is_irregular ? 0 : 1; }
+
+ private:
+  const RingScenario scenario_;
+};
+
+}  // namespace
+
+std::unique_ptr<ProgramSource> ring_scenario(const RingScenario& scenario) {
+  if (scenario.ranks < 2) throw_usage("a ring scenario needs two ranks");
+  if (scenario.messages < 1 || scenario.bytes % scenario.messages != 0) {
+    throw_usage(
+        fmt::format("{} bytes do not divide into {} messages", scenario.bytes, scenario.messages));
+  }
+  return std::make_unique<RingScenarioSource>(scenario);
+}
+
+Machine ring_of_gpus(int ranks, double bytes_per_s, Picoseconds latency_ps) {
+  Machine machine;
+  machine.name = fmt::format("ring of {} GPUs", ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    machine.processors.push_back(
+        machine.topology.add_node({fmt::format("gpu{}", rank), NodeKind::kGpu, rank}));
+  }
+  for (int rank = 0; rank < (ranks == 2 ? 1 : ranks); ++rank) {
+    machine.topology.connect(rank, (rank + 1) % ranks, bytes_per_s, latency_ps, "link");
+  }
+  return machine;
+}
+
+Machine nodes_with_one_nic(int nodes, int gpus_per_node, const std::vector<int>& order) {
+  constexpr double kGpuBytesPerSecond = 300e9, kNicBytesPerSecond = 25e9;
+  constexpr Picoseconds kGpuLatencyPs = 1'000'000, kNicLatencyPs = 2'500'000;
+  Machine machine;
+  machine.name = fmt::format("{} nodes of {} GPUs with one NIC", nodes, gpus_per_node);
+  Topology& topology = machine.topology;
+  const int network = topology.add_node({"network", NodeKind::kSwitch, nodes});
+  std::vector<int> gpus;
+  for (int node = 0; node < nodes; ++node) {
+    const int inner = topology.add_node({fmt::format("n{}.switch", node), NodeKind::kSwitch, node});
+    const int nic = topology.add_node({fmt::format("n{}.nic", node), NodeKind::kNic, node});
+    // The NIC hangs on the inner switch without a limit of its own.
+    topology.connect(inner, nic, 1e18, 0, "nic");
+    topology.connect(nic, network, kNicBytesPerSecond, kNicLatencyPs, "nic");
+    for (int gpu = 0; gpu < gpus_per_node; ++gpu) {
+      gpus.push_back(
+          topology.add_node({fmt::format("n{}.gpu{}", node, gpu), NodeKind::kGpu, node}));
+      topology.connect(gpus.back(), inner, kGpuBytesPerSecond, kGpuLatencyPs, "nvlink");
+    }
+  }
+  for (const int gpu : order) machine.processors.push_back(gpus.at(static_cast<size_t>(gpu)));
+  return machine;
+}
+
+}  // namespace ring
