@@ -73,15 +73,23 @@ struct Topology::Graph {
   int duplex_groups = 0;
   Adjacency adjacency;
 
+  /// The best way; through processors only where there is none round them.
+  std::optional<Labels> find(int from, int to) const;
   /// Labels nodes backwards from `to`, one hop a round, until `from` is among them.
-  std::optional<Labels> search(int from, int to) const;
+  std::optional<Labels> search(int from, int to, bool through_processors) const;
   /// The label of `from` over neighbours that are already labelled with `hops`.
-  std::optional<Label> reach(int from, int hops, const Labels& labels) const;
+  std::optional<Label> reach(int from, int hops, const Labels& labels,
+                             bool through_processors) const;
   std::vector<int> extend(const std::vector<int>& frontier, Labels& labels) const;
+  bool is_processor(int node) const {
+    const NodeKind kind = nodes[static_cast<size_t>(node)].kind;
+    return kind == NodeKind::kGpu || kind == NodeKind::kCore;
+  }
   void require_node(int node) const;
 };
 
-std::optional<Label> Topology::Graph::reach(int from, int hops, const Labels& labels) const {
+std::optional<Label> Topology::Graph::reach(int from, int hops, const Labels& labels,
+                                            bool through_processors) const {
   std::optional<Label> best;
   const auto [first, last] = boost::out_edges(static_cast<size_t>(from), adjacency);
   for (auto edge = first; edge != last; ++edge) {
@@ -89,6 +97,7 @@ std::optional<Label> Topology::Graph::reach(int from, int hops, const Labels& la
     if (links[static_cast<size_t>(link)].bytes_per_s <= 0) continue;
     const auto found = labels.find(links[static_cast<size_t>(link)].to);
     if (found == labels.end() || found->second.hops != hops) continue;
+    if (hops > 0 && !through_processors && is_processor(found->first)) continue;
     const Label label = through(found->second, links, link);
     if (!best || label.is_better_than(*best)) best = label;
   }
@@ -115,15 +124,23 @@ std::vector<int> Topology::Graph::extend(const std::vector<int>& frontier, Label
   return next_frontier;
 }
 
-std::optional<Labels> Topology::Graph::search(int from, int to) const {
+std::optional<Labels> Topology::Graph::find(int from, int to) const {
+  if (auto labels = search(from, to, false)) return labels;
+  return search(from, to, true);
+}
+
+std::optional<Labels> Topology::Graph::search(int from, int to, bool through_processors) const {
   Labels labels;
   labels.emplace(to, Label{});
   std::vector<int> frontier{to};
   for (int hops = 0; from != to && !frontier.empty(); ++hops) {
     // Looking from `from` first spares expanding a switch with very many ports.
-    if (const auto label = reach(from, hops, labels)) {
+    if (const auto label = reach(from, hops, labels, through_processors)) {
       labels[from] = *label;
       return labels;
+    }
+    if (hops > 0 && !through_processors) {
+      std::erase_if(frontier, [&](int node) { return is_processor(node); });
     }
     frontier = extend(frontier, labels);
   }
@@ -191,7 +208,7 @@ std::vector<Node>& Topology::mutable_nodes() { return graph_->nodes; }
 Route Topology::route(int from, int to) const {
   graph_->require_node(from);
   graph_->require_node(to);
-  const auto labels = graph_->search(from, to);
+  const auto labels = graph_->find(from, to);
   if (!labels) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("there is no path from '{}' to '{}'",
@@ -214,7 +231,7 @@ Route Topology::route(int from, int to) const {
 bool Topology::has_route(int from, int to) const {
   graph_->require_node(from);
   graph_->require_node(to);
-  return graph_->search(from, to).has_value();
+  return graph_->find(from, to).has_value();
 }
 
 }  // namespace ring

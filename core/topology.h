@@ -40,7 +40,9 @@ struct Route {
   double bytes_per_s = 0;
 };
 
-/// Value type over an adjacency list. A route has the fewest hops, then the least latency. Among
+/// Value type over an adjacency list. A route passes through another processor (GPU or core) only
+/// where there is no way round: GPUs of a cube mesh do not forward while they share a PCIe tree,
+/// those of a torus must. Then a route has the fewest hops, then the least latency. Among
 /// equals every node forwards to the neighbour from which the rest of the path is widest at its
 /// narrowest link, then to the smallest node number, then over the smallest link number; so the
 /// choice depends on the node and the destination only, and is the same every time.
