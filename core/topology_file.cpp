@@ -5,11 +5,10 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "core/error.h"
+#include "core/formats/file_io.h"
 
 namespace ring {
 namespace {
@@ -219,14 +218,6 @@ Shape parse_topology(std::string_view text, std::string_view file) {
   }
 }
 
-Shape read_topology_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || in.bad()) {
-    throw_usage(fmt::format("cannot read the topology file '{}'", path), "check path and rights");
-  }
-  return parse_topology(text.str(), path);
-}
+Shape read_topology_file(const std::string& path) { return parse_topology(read_file(path), path); }
 
 }  // namespace ring
