@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/cost_model.h"
+#include "core/error.h"
+#include "core/formats/chakra.h"
+#include "core/formats/chakra_schema.h"
+#include "core/formats/file_io.h"
+#include "core/formats/protobuf_wire.h"
+
+namespace ring {
+namespace {
+
+using namespace chakra;
+
+constexpr Picoseconds kMicrosecond = 1'000'000;
+
+void append_message(std::string& stream, const WireWriter& message) {
+  WireWriter::append_varint(stream, message.bytes().size());
+  stream += message.bytes();
+}
+
+void add_attribute(WireWriter& node, std::string_view name, int field, int64_t value) {
+  WireWriter attribute;
+  attribute.text(kAttributeName, name);
+  attribute.integer(field, value);
+  node.text(kNodeAttribute, attribute.bytes());
+}
+
+void add_text_attribute(WireWriter& node, std::string_view name, std::string_view value) {
+  WireWriter attribute;
+  attribute.text(kAttributeName, name);
+  attribute.text(kAttributeString, value);
+  node.text(kNodeAttribute, attribute.bytes());
+}
+
+/// Tags are 32-bit numbers in this schema; messages between two ranks are numbered in their order.
+class Tags {
+ public:
+  explicit Tags(const RingProgram& program) {
+    for (int rank = 0; rank < program.ranks(); ++rank) {
+      for (const Op& op : program.rank_programs[static_cast<size_t>(rank)].ops) {
+        if (op.kind == OpKind::kSend) messages_[{rank, op.peer}].push_back(op.message);
+        if (op.kind == OpKind::kReceive) messages_[{op.peer, rank}].push_back(op.message);
+      }
+    }
+    for (auto& [ends, messages] : messages_) {
+      std::sort(messages.begin(), messages.end());
+      messages.erase(std::unique(messages.begin(), messages.end()), messages.end());
+      if (messages.size() > size_t{1} << 31) {
+        throw_usage(
+            fmt::format("{} messages from rank {} to rank {} are more than a Chakra trace "
+                        "can tell apart",
+                        messages.size(), ends.first, ends.second));
+      }
+    }
+  }
+
+  int64_t tag(int from, int to, int64_t message) const {
+    const auto& messages = messages_.at({from, to});
+    return std::lower_bound(messages.begin(), messages.end(), message) - messages.begin();
+  }
+
+ private:
+  std::map<std::pair<int, int>, std::vector<int64_t>> messages_;
+};
+
+class TraceWriter {
+ public:
+  TraceWriter(const RingProgram& program, const Machine& machine)
+      : program_(program), machine_(machine), tags_(program) {}
+
+  std::string trace(int rank) const {
+    std::string stream;
+    WireWriter metadata;
+    metadata.text(kMetadataVersion, "0.0.4");
+    append_message(stream, metadata);
+    const RankProgram& ops = program_.rank_programs[static_cast<size_t>(rank)];
+    std::vector<std::vector<int64_t>> lanes(static_cast<size_t>(program_.lanes));
+    for (int64_t i = 0; i < std::ssize(ops.ops); ++i) {
+      const Op& op = ops.ops[static_cast<size_t>(i)];
+      auto& lane = lanes[static_cast<size_t>(op.lane)];
+      std::vector<int64_t> deps;
+      if (!lane.empty()) deps.push_back(lane.back());
+      for (const LanePoint& dep : ops.deps_of(op)) {
+        deps.push_back(lanes[static_cast<size_t>(dep.lane)][static_cast<size_t>(dep.position)]);
+      }
+      lane.push_back(i);
+      append_message(stream, node(rank, i, op, std::move(deps)));
+    }
+    return stream;
+  }
+
+ private:
+  WireWriter node(int rank, int64_t index, const Op& op, std::vector<int64_t> deps) const {
+    WireWriter node;
+    node.integer(kNodeId, index);
+    node.text(kNodeName, fmt::format("{} step {}", name(op.kind), op.step));
+    node.varint(kNodeType, type_of(op.kind));
+    std::sort(deps.begin(), deps.end());
+    deps.erase(std::unique(deps.begin(), deps.end()), deps.end());
+    std::string packed;
+    for (const int64_t dep : deps) WireWriter::append_varint(packed, static_cast<uint64_t>(dep));
+    if (!packed.empty()) node.text(kNodeDataDeps, packed);
+    add_attribute(node, "is_cpu_op", kAttributeBool, 0);
+    add_attribute(node, "lane", kAttributeInt32, op.lane);
+    if (op.kind == OpKind::kSend || op.kind == OpKind::kReceive) {
+      describe_transfer(rank, op, node);
+    } else {
+      describe_work(op, node);
+    }
+    return node;
+  }
+
+  static NodeType type_of(OpKind kind) {
+    switch (kind) {
+      case OpKind::kSend:
+        return kSendNode;
+      case OpKind::kReceive:
+        return kReceiveNode;
+      case OpKind::kAttend:
+      case OpKind::kMerge:
+      case OpKind::kCopy:
+      case OpKind::kFinalize:
+      case OpKind::kCompute:
+        return kComputeNode;
+    }
+    return kInvalidNode;
+  }
+
+  void describe_transfer(int rank, const Op& op, WireWriter& node) const {
+    const bool is_send = op.kind == OpKind::kSend;
+    const int from = is_send ? rank : op.peer;
+    const int to = is_send ? op.peer : rank;
+    add_attribute(node, "comm_size", kAttributeInt64, op.bytes);
+    add_attribute(node, "comm_src", kAttributeInt32, from);
+    add_attribute(node, "comm_dst", kAttributeInt32, to);
+    add_attribute(node, "comm_tag", kAttributeInt32, tags_.tag(from, to, op.message));
+    if (is_send) add_text_attribute(node, "protocol", name(op.protocol));
+  }
+
+  void describe_work(const Op& op, WireWriter& node) const {
+    const Problem* problem = program_.has_attention ? &program_.problem : nullptr;
+    const Picoseconds time_ps = op.kind == OpKind::kCompute
+                                    ? op.fixed_ps
+                                    : picoseconds_from_seconds(op_seconds(machine_, problem, op));
+    node.integer(kNodeDurationMicros, (time_ps + kMicrosecond / 2) / kMicrosecond);
+    add_attribute(node, "num_ops", kAttributeInt64, op.flops);
+    add_attribute(node, "duration_ps", kAttributeInt64, time_ps);
+  }
+
+  const RingProgram& program_;
+  const Machine& machine_;
+  Tags tags_;
+};
+
+}  // namespace
+
+std::vector<std::string> chakra_traces(const RingProgram& program, const Machine& machine) {
+  const TraceWriter writer(program, machine);
+  std::vector<std::string> traces;
+  for (int rank = 0; rank < program.ranks(); ++rank) traces.push_back(writer.trace(rank));
+  return traces;
+}
+
+std::vector<std::string> write_chakra(const std::string& prefix, const RingProgram& program,
+                                      const Machine& machine) {
+  const TraceWriter writer(program, machine);
+  std::vector<std::string> paths;
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    paths.push_back(fmt::format("{}.{}.et", prefix, rank));
+    write_file(paths.back(), writer.trace(rank));
+  }
+  return paths;
+}
+
+}  // namespace ring
