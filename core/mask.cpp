@@ -177,6 +177,23 @@ Mask Mask::block_causal(std::vector<int64_t> bounds) {
           std::move(segments)};
 }
 
+Mask Mask::from_segments(int64_t seq_len, std::vector<MaskSegment> segments) {
+  require_length(seq_len);
+  int64_t end = 0;
+  for (const MaskSegment& segment : segments) {
+    const auto is_slope = [](int64_t slope) { return slope == 0 || slope == 1; };
+    if (segment.q_begin < end || segment.q_end < segment.q_begin || segment.q_end > seq_len ||
+        !is_slope(segment.begin_slope) || !is_slope(segment.end_slope)) {
+      throw_usage(
+          fmt::format("the mask segment of queries {} to {} is out of order or of a wrong "
+                      "slope",
+                      segment.q_begin, segment.q_end));
+    }
+    end = segment.q_end;
+  }
+  return {"segments", "segments", seq_len, std::move(segments)};
+}
+
 Mask Mask::parse(std::string_view text, int64_t seq_len) {
   const size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);

@@ -33,7 +33,8 @@ struct BlockCounts {
 
 /// Every mask of the field that is exact in the ring reduces to one key interval per query, whose
 /// ends are constant or move with the query: full, causal, sliding window, documents, chunks,
-/// prefix, frame groups. A mask is a sorted list of such segments covering all queries.
+/// prefix, frame groups. A mask is a sorted list of such segments; queries in none of them see
+/// nothing.
 class Mask {
  public:
   static Mask full(int64_t seq_len);
@@ -49,11 +50,16 @@ class Mask {
   /// Groups given by ascending bounds as in `documents`; full inside a group, causal across.
   static Mask block_causal(std::vector<int64_t> bounds);
 
+  /// Any sorted, disjoint segments; queries in none of them see nothing. Its text is "segments",
+  /// which `parse` does not read. Throws Error(kUsage) for segments out of order or with slopes
+  /// other than 0 and 1.
+  static Mask from_segments(int64_t seq_len, std::vector<MaskSegment> segments);
+
   /// "causal", "window:4096", "docs:0,9,17" ... as printed by `text`; throws Error(kUsage).
   static Mask parse(std::string_view text, int64_t seq_len);
   std::string text() const;
   /// The kind alone: "full", "causal", "window", "chunked", "docs", "docs-full", "prefix",
-  /// "groups".
+  /// "groups", "segments".
   const std::string& kind() const { return kind_; }
 
   int64_t seq_len() const { return seq_len_; }

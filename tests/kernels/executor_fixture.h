@@ -1,0 +1,138 @@
+// What the executor tests share: running a problem, gathering its output, and the fp64 oracle.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/strategy.h"
+#include "kernels/data.h"
+#include "kernels/executor.h"
+#include "kernels/reference/attention.h"
+
+namespace ring::testing_support {
+
+/// Data from a function of (tensor, batch, position, head * dim + d).
+class FunctionData final : public DataSource {
+ public:
+  using Value = std::function<float(Tensor, int64_t batch, int64_t position, int64_t index)>;
+  explicit FunctionData(Value value) : value_(std::move(value)) {}
+  void fill(Tensor tensor, int64_t batch, int64_t position,
+            std::span<float> values) const override {
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = value_(tensor, batch, position, static_cast<int64_t>(i));
+  }
+
+ private:
+  Value value_;
+};
+
+/// Scores of zero (K = 0) and V = the token's position: attention is the mean visible position.
+inline FunctionData mean_position_data() {
+  return FunctionData([](Tensor tensor, int64_t, int64_t position, int64_t) {
+    if (tensor == Tensor::kKey) return 0.0F;
+    return tensor == Tensor::kValue ? static_cast<float>(position) : 1.0F;
+  });
+}
+
+/// out (batch, token, head, dim_v) and lse (batch, token, head) in global order.
+struct Output {
+  std::vector<double> out, lse;
+};
+
+inline Output gather(const CpuExecutor& executor, const Problem& problem) {
+  Output all;
+  std::vector<float> out(static_cast<size_t>(problem.heads * problem.head_dim_v));
+  std::vector<float> lse(static_cast<size_t>(problem.heads));
+  for (int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (int64_t position = 0; position < problem.seq_len(); ++position) {
+      executor.read_output(batch, position, out, lse);
+      all.out.insert(all.out.end(), out.begin(), out.end());
+      all.lse.insert(all.lse.end(), lse.begin(), lse.end());
+    }
+  }
+  return all;
+}
+
+inline std::vector<std::byte> gather_bytes(const CpuExecutor& executor, const Problem& problem) {
+  std::vector<std::byte> all;
+  for (int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (int64_t position = 0; position < problem.seq_len(); ++position) {
+      const auto bytes = executor.output_bytes(batch, position);
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return all;
+}
+
+inline Output run_once(const Problem& problem, const Tuning& tuning, const DataSource& data) {
+  const RingProgram program = plan(problem, tuning);
+  CpuExecutor executor(program, data);
+  executor.run();
+  return gather(executor, problem);
+}
+
+/// The values of a tensor as they are stored in the model dtype, (token, head, dim).
+inline std::vector<std::byte> stored(const Problem& problem, const DataSource& data, Tensor tensor,
+                                     int64_t batch, int64_t width) {
+  const int64_t element = size_bytes(problem.dtype);
+  std::vector<std::byte> bytes(static_cast<size_t>(problem.seq_len() * width * element));
+  std::vector<float> row(static_cast<size_t>(width));
+  for (int64_t token = 0; token < problem.seq_len(); ++token) {
+    data.fill(tensor, batch, token, row);
+    store_elements(problem.dtype, row, bytes.data() + token * width * element);
+  }
+  return bytes;
+}
+
+/// The same attention by the oracle, from the values as stored.
+inline Output oracle(const Problem& problem, const DataSource& data) {
+  Output all;
+  const int64_t tokens = problem.seq_len(), h = problem.heads, kv = problem.kv_heads;
+  const int64_t d = problem.head_dim, dv = problem.head_dim_v;
+  for (int64_t batch = 0; batch < problem.batch; ++batch) {
+    const auto q = stored(problem, data, Tensor::kQuery, batch, h * d);
+    const auto k = stored(problem, data, Tensor::kKey, batch, kv * d);
+    const auto v = stored(problem, data, Tensor::kValue, batch, kv * dv);
+    reference::Problem plain;
+    plain.q_rows = plain.kv_rows = tokens;
+    plain.heads = static_cast<int>(h);
+    plain.kv_heads = static_cast<int>(kv);
+    plain.dim_qk = static_cast<int>(d);
+    plain.dim_v = static_cast<int>(dv);
+    plain.scale = problem.scale != 0 ? problem.scale : 1.0 / std::sqrt(static_cast<double>(d));
+    plain.q = {q.data(), problem.dtype, h * d, d};
+    plain.k = {k.data(), problem.dtype, kv * d, d};
+    plain.v = {v.data(), problem.dtype, kv * dv, dv};
+    plain.visible = [&](int64_t row, int64_t key) {
+      const KeyInterval seen = problem.mask.visible(row);
+      return key >= seen.begin && key < seen.end;
+    };
+    const reference::Output exact = reference::attend(plain);
+    for (int64_t token = 0; token < tokens; ++token) {
+      for (int64_t head = 0; head < h; ++head) {
+        const auto at = exact.out.begin() + (head * tokens + token) * dv;
+        all.out.insert(all.out.end(), at, at + dv);
+        all.lse.push_back(exact.lse[static_cast<size_t>(head * tokens + token)]);
+      }
+    }
+  }
+  return all;
+}
+
+inline double rms(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+/// RMS of the difference relative to the RMS of `exact`.
+inline double relative_rms(std::span<const double> actual, std::span<const double> exact) {
+  std::vector<double> difference(actual.size());
+  for (size_t i = 0; i < actual.size(); ++i) difference[i] = actual[i] - exact[i];
+  return rms(difference) / rms(exact);
+}
+
+}  // namespace ring::testing_support
