@@ -6,6 +6,9 @@
 
 #include "core/error.h"
 #include "core/partition.h"
+#include "core/strategies/all_gather_kv.h"
+#include "core/strategies/double_ring.h"
+#include "core/strategies/multi_ring.h"
 #include "core/strategies/pass_kv.h"
 
 namespace ring {
@@ -73,18 +76,23 @@ Partition partition_for(const Problem& problem, const Tuning& tuning) {
 }  // namespace
 
 std::span<const Strategy> all_strategies() {
-  static const std::array kStrategies = {pass_kv_strategy()};
+  static const std::array kStrategies = {pass_kv_strategy(), double_ring_strategy(),
+                                         multi_ring_strategy(), all_gather_kv_strategy()};
   return kStrategies;
 }
 
-const Strategy& find_strategy(std::string_view name) {
+const Strategy& find_strategy(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
   std::vector<std::string_view> names;
   for (const Strategy& strategy : all_strategies()) {
+    if (strategy.name == name && strategy.parameter.empty() && name != text) {
+      throw_usage(fmt::format("strategy '{}': {} takes no parameter", text, name));
+    }
     if (strategy.name == name) return strategy;
     names.push_back(strategy.name);
   }
   const std::string nearest = nearest_spelling(name, names.data(), static_cast<int>(names.size()));
-  throw_usage(fmt::format("strategy '{}' is not known", name),
+  throw_usage(fmt::format("strategy '{}' is not known", text),
               fmt::format("allowed: {}{}", fmt::join(names, ", "),
                           nearest.empty() ? "" : "; did you mean " + nearest + "?"));
 }

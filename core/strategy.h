@@ -12,14 +12,16 @@ namespace ring {
 /// One generator: turns a problem and a tuning into a program source.
 struct Strategy {
   std::string_view name;
-  std::string_view summary;  ///< What moves, in one sentence.
+  std::string_view summary;    ///< What moves, in one sentence.
+  std::string_view parameter;  ///< What stands behind a colon of the name; empty: nothing may.
   /// Throws Error(kUsage) for tunings that this strategy cannot run, saying which can.
   std::unique_ptr<ProgramSource> (*make)(const Problem&, const Tuning&, const Partition&);
 };
 
 std::span<const Strategy> all_strategies();
-/// Throws Error(kUsage) with the known names and the nearest spelling.
-const Strategy& find_strategy(std::string_view name);
+/// `text` is a name, with a parameter behind a colon where the strategy takes one
+/// ("double-ring:4"). Throws Error(kUsage) with the known names and the nearest spelling.
+const Strategy& find_strategy(std::string_view text);
 
 /// Validates problem and tuning, makes the partition, generates and materializes the program.
 RingProgram plan(const Problem& problem, const Tuning& tuning);

@@ -9,7 +9,7 @@
 namespace ring {
 
 struct Tuning {
-  std::string strategy = "pass-kv";
+  std::string strategy = "pass-kv";  ///< Name, with its parameter behind a colon if it has one.
   int ranks = 2;
   std::string partition = "zigzag";  ///< Text form, see Partition::parse.
   Tokens block_tokens = 1024;        ///< KV tokens that one attention op works on.

@@ -153,6 +153,7 @@ TEST(PassKv, RefusesTuningsThatMakeNoSense) {
   refuses([](Tuning& t) { t.blocks_per_message = -1; });
   refuses([](Tuning& t) { t.lanes = 0; });
   refuses([](Tuning& t) { t.strategy = "pass-qv"; });
+  refuses([](Tuning& t) { t.strategy = "pass-kv:2"; });
   refuses([](Tuning& t) {
     t.is_deterministic = true;
     t.partition = "striped";

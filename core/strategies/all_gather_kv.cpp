@@ -1,0 +1,46 @@
+#include "core/strategies/all_gather_kv.h"
+
+#include "core/strategies/kv_routing.h"
+
+namespace ring {
+namespace {
+
+class StarRouting : public KvRouting {
+ public:
+  explicit StarRouting(const KvPlan& plan) : plan_(plan) {}
+
+  int steps() const override { return plan_.ranks() - 1; }
+  int shard_at(int rank, int64_t, int step) const override {
+    return (rank - 1 - step + plan_.ranks()) % plan_.ranks();
+  }
+  bool arrives(int shard, int64_t m, int rank, int, Hop& from) const override {
+    from = {shard, 0};
+    return plan_.is_needed(shard, m, rank);
+  }
+  void passes_on(int shard, int64_t m, int rank, int step, std::vector<Hop>& to) const override {
+    if (step >= 0) return;
+    for (int k = 0; k < steps(); ++k) {
+      const int other = (rank + 1 + k) % plan_.ranks();
+      if (plan_.is_needed(shard, m, other)) to.push_back({other, 0});
+    }
+  }
+
+ private:
+  const KvPlan& plan_;
+};
+
+std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
+                                    const Partition& partition) {
+  require_forward(problem, "all-gather-kv");
+  return make_kv_program(problem, tuning, partition,
+                         [](const KvPlan& plan) { return std::make_unique<StarRouting>(plan); });
+}
+
+}  // namespace
+
+Strategy all_gather_kv_strategy() {
+  return {"all-gather-kv", "every rank sends its K and V straight to every rank that needs them",
+          "", make};
+}
+
+}  // namespace ring

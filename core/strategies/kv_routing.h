@@ -1,0 +1,69 @@
+// KvRouting: the way key blocks take from their owner to the ranks that need them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/ring_program.h"
+#include "core/strategies/shard_messages.h"
+
+namespace ring {
+
+/// What all ranks share: the problem, its cut into messages, and who needs what.
+struct KvPlan {
+  KvPlan(const Problem& the_problem, const Tuning& the_tuning, const Partition& the_partition)
+      : problem(the_problem),
+        tuning(the_tuning),
+        partition(the_partition),
+        messages(partition, the_tuning) {}
+  KvPlan(const KvPlan&) = delete;  // `messages` refers to `partition`.
+  KvPlan& operator=(const KvPlan&) = delete;
+
+  int ranks() const { return partition.ranks(); }
+  /// Whether `rank` sees any key of message m of the shard.
+  bool is_needed(int shard, int64_t m, int rank) const;
+
+  const Problem problem;
+  const Tuning tuning;
+  const Partition partition;
+  const ShardMessages messages;
+};
+
+/// One step of a message on its way.
+struct Hop {
+  int rank = -1;  ///< Where it goes, or comes from.
+  int track = 0;  ///< Which of the routing's tracks carries it; each has lanes and buffers.
+};
+
+/// Where message m of a shard goes. A routing is a tree per message: each rank receives it from
+/// one rank at most and passes it to any number. Every rank works through the rounds m and, within
+/// a round, through its own message and then steps 0 .. steps() - 1; at each step it meets one
+/// shard. Sends and receives of a track must meet in the same order on both sides.
+class KvRouting {
+ public:
+  virtual ~KvRouting() = default;
+  /// Independent tracks; a track has `lanes` send and receive lanes and `depth` buffers of its own.
+  virtual int tracks() const { return 1; }
+  virtual int steps() const = 0;
+  /// The shard whose message the rank receives at this step.
+  virtual int shard_at(int rank, int64_t m, int step) const = 0;
+  /// Whether the message comes to the rank at this step, and from where.
+  virtual bool arrives(int shard, int64_t m, int rank, int step, Hop& from) const = 0;
+  /// Where the rank passes the message on; step -1 is the rank's own message.
+  virtual void passes_on(int shard, int64_t m, int rank, int step, std::vector<Hop>& to) const = 0;
+};
+
+/// The program in which keys travel by the routing and queries stay.
+/// `make_routing` is called with the plan, which outlives the routing.
+std::unique_ptr<ProgramSource> make_kv_program(
+    const Problem& problem, const Tuning& tuning, const Partition& partition,
+    const std::function<std::unique_ptr<KvRouting>(const KvPlan&)>& make_routing);
+
+/// Throws Error(kUnavailable) when the pass is not forward, naming the strategy.
+void require_forward(const Problem& problem, std::string_view strategy);
+
+/// The number behind the colon of a strategy such as "double-ring:4"; `missing` when there is none.
+int64_t strategy_parameter(const Tuning& tuning, int64_t missing);
+
+}  // namespace ring
