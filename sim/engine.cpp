@@ -35,7 +35,9 @@ SimulationEngine::SimulationEngine(const ProgramSource& source, const Problem* p
       interference_(machine, model_, source.ranks(), fluid_),
       recorder_(source.ranks(), source.lanes(), options.keep_timeline),
       feeds_(static_cast<size_t>(source.ranks())),
-      lanes_(static_cast<size_t>(source.ranks()) * lanes_per_rank_) {
+      lanes_(static_cast<size_t>(source.ranks()) * lanes_per_rank_),
+      lane_groups_(lanes_.size()),
+      ops_(options.keep_timeline) {
   events_.reserve_slots(lanes_.size());
   for (size_t i = 0; i < lanes_.size(); ++i) {
     lanes_[i].rank = static_cast<uint32_t>(i / lanes_per_rank_);
@@ -48,7 +50,9 @@ SimulationResult SimulationEngine::run() {
   for (;;) {
     work_off_ready();
     if (!events_.empty() && events_.next_time_ps() == now_ps_) {
-      handle(events_.pop());
+      const EventQueue::Slot slot = events_.pop();
+      prefetch_next();
+      handle(slot);
       continue;
     }
     if (!fluid_.is_settled()) {
@@ -149,54 +153,59 @@ bool SimulationEngine::fetch(uint32_t rank) {
 }
 
 void SimulationEngine::append(uint32_t rank, const Op& op, std::span<const LanePoint> deps) {
+  require_valid(rank, op, deps);
   const int64_t index = feeds_[rank].fetched++;
-  const auto first = rank * lanes_per_rank_;
-  const auto name_op = [&] { return fmt::format("op r{}:{} ({})", rank, index, name(op.kind)); };
-  if (op.lane < 0 || static_cast<uint32_t>(op.lane) >= lanes_per_rank_) {
-    throw_usage(fmt::format("{}: there is no lane {}", name_op(), op.lane));
+  const uint32_t slot = ops_.take(op, work_of(rank, index, op), deps);
+  if (recorder_.keeps_timeline()) {
+    ops_.details(slot) = {index, op.flops, op.step, op.kv_shard, 0, 0};
+  }
+  flops_ += op.flops;
+  if (op.kind == OpKind::kSend) bytes_sent_ += op.bytes;
+  Lane& lane = lane_at(rank * lanes_per_rank_ + static_cast<uint32_t>(op.lane));
+  ++lane.fetched;
+  if (lane.first_op == kNone) {
+    lane.first_op = slot;
+  } else {
+    ops_[lane.last_op].next = slot;
+  }
+  lane.last_op = slot;
+}
+
+double SimulationEngine::work_of(uint32_t rank, int64_t index, const Op& op) const {
+  const int of_rank = static_cast<int>(rank);
+  if (op.kind != OpKind::kSend && op.kind != OpKind::kReceive) {
+    return model_.compute_work_ps(of_rank, index, op);
+  }
+  return copies_ ? model_.copy_work_ps(of_rank, index, op.bytes)
+                 : model_.link_work(of_rank, index, op.bytes);
+}
+
+void SimulationEngine::require_valid(uint32_t rank, const Op& op,
+                                     std::span<const LanePoint> deps) const {
+  const auto fail = [&](const std::string& why) {
+    throw_usage(fmt::format("op r{}:{} ({}): {}", rank, feeds_[rank].fetched, name(op.kind), why));
+  };
+  if (static_cast<uint32_t>(op.lane) >= lanes_per_rank_) {
+    fail(fmt::format("there is no lane {}", op.lane));
   }
   const bool is_transfer = op.kind == OpKind::kSend || op.kind == OpKind::kReceive;
-  if (is_transfer && (op.peer < 0 || op.peer >= ranks_)) {
-    throw_usage(fmt::format("{}: there is no rank {}", name_op(), op.peer));
+  if (is_transfer && static_cast<uint32_t>(op.peer) >= static_cast<uint32_t>(ranks_)) {
+    fail(fmt::format("there is no rank {}", op.peer));
   }
-  if (op.bytes < 0 || op.fixed_ps < 0) {
-    throw_usage(fmt::format("{}: a size or time is negative", name_op()));
-  }
-  Lane& lane = lane_at(first + static_cast<uint32_t>(op.lane));
+  if (op.bytes < 0 || op.fixed_ps < 0) fail("a size or time is negative");
+  const Lane* const lanes = &lanes_[rank * lanes_per_rank_];
   for (const LanePoint& dep : deps) {
-    if (dep.lane < 0 || static_cast<uint32_t>(dep.lane) >= lanes_per_rank_ || dep.position < 0 ||
-        dep.position >= lane_at(first + static_cast<uint32_t>(dep.lane)).fetched) {
-      throw_usage(fmt::format("{}: depends on number {} of lane {}, which is no earlier op",
-                              name_op(), dep.position, dep.lane));
+    if (static_cast<uint32_t>(dep.lane) >= lanes_per_rank_ || dep.position < 0 ||
+        dep.position >= lanes[dep.lane].fetched) {
+      fail(fmt::format("it depends on number {} of lane {}, which is no earlier op", dep.position,
+                       dep.lane));
     }
-    lane.queue.deps.push(PackedPoint::of(dep));
   }
-  ++lane.fetched;
-  PendingOp pending;
-  const int of_rank = static_cast<int>(rank);
-  if (!is_transfer) {
-    pending.work = model_.compute_work_ps(of_rank, index, op);
-  } else if (copies_) {
-    pending.work = model_.copy_work_ps(of_rank, index, op.bytes);
-  } else {
-    pending.work = model_.link_work(of_rank, index, op.bytes);
-  }
-  pending.message = op.message;
-  pending.index = index;
-  pending.bytes = op.bytes;
-  pending.flops = op.flops;
-  pending.peer = op.peer;
-  pending.step = op.step;
-  pending.kv_shard = op.kv_shard;
-  pending.dep_count = static_cast<uint32_t>(deps.size());
-  pending.kind = op.kind;
-  pending.protocol = op.protocol;
-  lane.queue.ops.push(pending);
 }
 
 void SimulationEngine::take_next(uint32_t number) {
   Lane& lane = lane_at(number);
-  while (lane.queue.ops.empty()) {
+  while (lane.first_op == kNone) {
     if (!fetch(lane.rank)) {
       lane.state = LaneState::kIdle;
       return;
@@ -210,9 +219,9 @@ void SimulationEngine::take_next(uint32_t number) {
 void SimulationEngine::check_deps(uint32_t number) {
   Lane& lane = lane_at(number);
   const uint32_t first = lane.rank * lanes_per_rank_;
-  const uint32_t count = lane.queue.ops.front().dep_count;
-  for (; lane.next_dep < count; ++lane.next_dep) {
-    const PackedPoint point = lane.queue.deps[lane.next_dep];
+  const std::span<const PackedPoint> deps = ops_.deps(op_of(lane));
+  for (; lane.next_dep < deps.size(); ++lane.next_dep) {
+    const PackedPoint point = deps[lane.next_dep];
     if (lane_at(first + point.lane()).done > point.position()) continue;
     wait_for(number, first + point.lane(), point.position());
     return;
@@ -231,27 +240,34 @@ void SimulationEngine::wait_for(uint32_t number, uint32_t awaited, int64_t posit
   lane.has_waited = true;
   lane.awaited_position = position;
   lane.next_waiter = lane_at(awaited).first_waiter;
-  lane_at(awaited).first_waiter = number;
+  lane_at(awaited).first_waiter = static_cast<uint16_t>(number - lane.rank * lanes_per_rank_);
 }
 
 void SimulationEngine::complete(uint32_t number) {
-  record(lane_at(number), number);
+  if (recorder_.keeps_timeline()) record(number);
   reach_next_point(number);
 }
 
-void SimulationEngine::record(const Lane& lane, uint32_t number) {
-  const PendingOp& op = lane.queue.ops.front();
+/// The op of the lane starts now: computation, or the transfer after the wait for the peer.
+void SimulationEngine::start_op(const Lane& lane) {
+  if (recorder_.keeps_timeline()) ops_.details(lane.first_op).start_ps = now_ps_;
+}
+
+void SimulationEngine::record(uint32_t number) {
+  const Lane& lane = lane_at(number);
+  const PendingOp& op = op_of(lane);
+  const OpDetails& details = ops_.details(lane.first_op);
   Slice slice;
-  slice.op = {static_cast<int32_t>(lane.rank), op.index};
-  slice.kind = op.kind;
+  slice.op = {static_cast<int32_t>(lane.rank), details.index};
+  slice.kind = op.kind();
   slice.lane = static_cast<int32_t>(number - lane.rank * lanes_per_rank_);
-  slice.step = op.step;
+  slice.step = details.step;
   slice.peer = op.peer;
-  slice.kv_shard = op.kv_shard;
+  slice.kv_shard = details.kv_shard;
   slice.bytes = op.bytes;
-  slice.flops = op.flops;
-  slice.posted_ps = lane.posted_ps;
-  slice.start_ps = lane.start_ps;
+  slice.flops = details.flops;
+  slice.posted_ps = details.posted_ps;
+  slice.start_ps = details.start_ps;
   slice.end_ps = now_ps_;
   recorder_.add(slice);
 }
@@ -259,15 +275,17 @@ void SimulationEngine::record(const Lane& lane, uint32_t number) {
 /// The op of the lane is done: those that wait for it may go on, and so may the lane.
 void SimulationEngine::reach_next_point(uint32_t number) {
   Lane& lane = lane_at(number);
+  const uint32_t first = lane.rank * lanes_per_rank_;
   ++op_count_;
   ++lane.done;
-  lane.queue.deps.pop(lane.queue.ops.front().dep_count);
-  lane.queue.ops.pop();
-  uint32_t* link = &lane.first_waiter;
-  while (*link != kNone) {
-    Lane& waiter = lane_at(*link);
+  const uint32_t slot = lane.first_op;
+  lane.first_op = ops_[slot].next;
+  ops_.give_back(slot);
+  uint16_t* link = &lane.first_waiter;
+  while (*link != kNoLane) {
+    Lane& waiter = lane_at(first + *link);
     if (waiter.awaited_position < lane.done) {
-      ready_.push_back(*link);
+      ready_.push_back(first + *link);
       *link = waiter.next_waiter;
     } else {
       link = &waiter.next_waiter;
@@ -277,10 +295,21 @@ void SimulationEngine::reach_next_point(uint32_t number) {
   ready_.push_back(number);
 }
 
+/// What the event after this one will touch comes into the cache meanwhile.
+void SimulationEngine::prefetch_next() const {
+  if (events_.empty()) return;
+  const EventQueue::Slot slot = events_.next_slot();
+  if (slot >= lanes_.size()) {
+    fluid_.prefetch(static_cast<int>(slot - lanes_.size()));
+  } else {
+    __builtin_prefetch(&lanes_[slot]);
+  }
+}
+
 SimulationResult SimulationEngine::result() {
   SimulationResult result;
-  result.metrics = recorder_.metrics();
-  result.makespan_ps = recorder_.makespan_ps();
+  result.metrics = recorder_.metrics(flops_, bytes_sent_);
+  result.makespan_ps = result.metrics.makespan_ps;
   result.timeline = recorder_.take_timeline();
   result.ops = op_count_;
   result.messages = message_count_;
@@ -289,8 +318,10 @@ SimulationResult SimulationEngine::result() {
   result.simulated_ranks = ranks_;
   result.notes = model_.notes();
   std::vector<Bytes> carried(model_.topology().links().size(), 0);
-  for (const Channel& channel : channels_) {
-    for (const int link : channel.links) carried[static_cast<size_t>(link)] += channel.carried;
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    for (const int link : paths_[i].links) {
+      carried[static_cast<size_t>(link)] += channels_[i].carried;
+    }
   }
   for (size_t i = 0; i < carried.size(); ++i) {
     if (carried[i] == 0) continue;

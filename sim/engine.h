@@ -11,9 +11,9 @@
 #include "sim/event_queue.h"
 #include "sim/fluid.h"
 #include "sim/interference.h"
-#include "sim/lane_queue.h"
 #include "sim/machine_model.h"
 #include "sim/message_table.h"
+#include "sim/op_pool.h"
 #include "sim/recorder.h"
 #include "sim/simulator.h"
 
@@ -34,7 +34,8 @@ class SimulationEngine {
  private:
   static constexpr uint32_t kNone = 0xffffffff;
   /// Marks fluid tokens of messages; the others are lanes.
-  static constexpr Fluid::Token kMessageBit = Fluid::Token{1} << 63;
+  static constexpr Fluid::Token kMessageBit = Fluid::Token{1} << 31;
+  static constexpr uint16_t kNoLane = 0xffff;
 
   enum class LaneState : uint8_t {
     kIdle,          ///< No op left.
@@ -47,33 +48,39 @@ class SimulationEngine {
     kWakingDone,    ///< Receiver copy: the message was taken, the sender has to wake up.
   };
 
-  struct Lane {
-    LaneQueue queue;
-    int64_t fetched = 0;
+  struct alignas(64) Lane {
     int64_t done = 0;
+    int64_t fetched = 0;
     int64_t awaited_position = 0;
+    uint32_t first_op = kNone, last_op = kNone;  ///< Of the pool.
     uint32_t rank = 0;
     uint32_t next_dep = 0;
-    uint32_t first_waiter = kNone;  ///< Lanes that wait for a point of this one.
-    uint32_t next_waiter = kNone;   ///< In the list of the lane that this one waits for.
-    uint32_t message = kNone;       ///< Of the send or receive that is posted.
-    uint32_t channel = kNone;       ///< Last used.
-    int core_group = -1, copy_group = -1;
+    uint32_t message = kNone;  ///< Of the send or receive that is posted.
+    uint32_t channel = kNone;  ///< Last used, for the peer below.
     int32_t channel_peer = -1;
+    uint16_t first_waiter = kNoLane;  ///< Lanes of the rank that wait for a point of this one.
+    uint16_t next_waiter = kNoLane;   ///< In the list of the lane that this one waits for.
     bool channel_sends = false;
     bool has_waited = false;
     LaneState state = LaneState::kFree;
-    Picoseconds posted_ps = 0, start_ps = 0;
+  };
+  /// Flow groups of what a lane does on its processor; -1: not yet needed.
+  struct LaneGroups {
+    int core = -1, copy = -1;
   };
 
   /// Messages from one rank to another.
-  struct Channel {
+  struct alignas(64) Channel {
     int32_t source = 0, destination = 0;
     int group = -1;  ///< Of flows; -1: messages are copied by processors.
-    double cap = 0;  ///< Of a flow that is alone.
+    uint32_t first_message = kNone, last_message = kNone;  ///< Posted by one side only, or eager.
+    uint32_t message_count = 0;
     Picoseconds latency_ps = 0;
     Bytes carried = 0;
-    MessageTable table;
+    std::unique_ptr<MessageTable> table;  ///< Of the messages in the list, once they are many.
+  };
+  struct ChannelPath {
+    double cap = 0;  ///< Of a flow that is alone.
     std::vector<int> links;
   };
 
@@ -89,6 +96,7 @@ class SimulationEngine {
     Bytes bytes = 0;
     uint32_t channel = kNone;
     uint32_t sender = kNone, receiver = kNone;  ///< Lanes that posted and are not through.
+    uint32_t next = kNone, previous = kNone;    ///< In the list of the channel.
     Stage stage = Stage::kPosted;
     bool receiver_waits = false;  ///< As the recorder sees it.
   };
@@ -106,11 +114,14 @@ class SimulationEngine {
   void work_off_ready();
   bool fetch(uint32_t rank);
   void append(uint32_t rank, const Op& op, std::span<const LanePoint> deps);
+  void require_valid(uint32_t rank, const Op& op, std::span<const LanePoint> deps) const;
+  double work_of(uint32_t rank, int64_t index, const Op& op) const;
   void take_next(uint32_t lane);
   void check_deps(uint32_t lane);
   void wait_for(uint32_t lane, uint32_t awaited, int64_t position);
   void complete(uint32_t lane);
-  void record(const Lane& lane, uint32_t number);
+  void record(uint32_t lane);
+  void start_op(const Lane& lane);
   void reach_next_point(uint32_t lane);
   SimulationResult result();
 
@@ -137,13 +148,18 @@ class SimulationEngine {
   uint32_t channel_of(uint32_t lane, bool sends);
   uint32_t open_channel(int32_t source, int32_t destination);
   uint32_t find_message(uint32_t channel, const PendingOp& op);
-  void forget(uint32_t message);
+  uint32_t new_message(uint32_t channel, const PendingOp& op);
+  uint32_t search(const Channel& channel, int64_t number) const;
+  void list(uint32_t message);
+  void unlist(uint32_t message);
 
   // stall_report.cpp
   void check_finished() const;
   std::string describe_wait(const Lane& lane, uint32_t number) const;
 
   Lane& lane_at(uint32_t lane) { return lanes_[lane]; }
+  const PendingOp& op_of(const Lane& lane) const { return ops_[lane.first_op]; }
+  void prefetch_next() const;
 
   const ProgramSource& source_;
   const SimulationOptions& options_;
@@ -160,14 +176,19 @@ class SimulationEngine {
 
   std::vector<Feed> feeds_;
   std::vector<Lane> lanes_;
+  std::vector<LaneGroups> lane_groups_;
+  OpPool ops_;
   std::vector<uint32_t> ready_;  ///< Lanes to look at before time goes on.
   std::vector<Channel> channels_;
+  std::vector<ChannelPath> paths_;                          ///< Of the channels.
   std::unordered_map<uint64_t, uint32_t> channel_numbers_;  ///< By source and destination.
   std::vector<Message> messages_;
   std::vector<uint32_t> free_messages_;
   std::vector<Fluid::Token> finished_;  ///< Scratch.
   OpBatch batch_;                       ///< Scratch.
   int64_t op_count_ = 0, message_count_ = 0, event_count_ = 0;
+  Flops flops_ = 0;
+  Bytes bytes_sent_ = 0;
 };
 
 }  // namespace ring

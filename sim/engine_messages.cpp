@@ -9,7 +9,7 @@ namespace ring {
 void SimulationEngine::post_send(uint32_t number) {
   const uint32_t channel = channel_of(number, true);
   Lane& lane = lane_at(number);
-  const PendingOp& op = lane.queue.ops.front();
+  const PendingOp& op = op_of(lane);
   lane.state = LaneState::kPosted;
   const uint32_t slot = find_message(channel, op);
   Message& message = messages_[slot];
@@ -19,7 +19,7 @@ void SimulationEngine::post_send(uint32_t number) {
   }
   message.sender = number;
   lane.message = slot;
-  const bool is_eager = op.protocol == Protocol::kEager;
+  const bool is_eager = op.is_eager;
   if (copies_ && is_eager) {
     begin_bounce(slot);
   } else if (is_eager || message.receiver != kNone) {
@@ -34,7 +34,7 @@ void SimulationEngine::post_send(uint32_t number) {
 void SimulationEngine::post_receive(uint32_t number) {
   const uint32_t channel = channel_of(number, false);
   Lane& lane = lane_at(number);
-  const PendingOp& op = lane.queue.ops.front();
+  const PendingOp& op = op_of(lane);
   lane.state = LaneState::kPosted;
   const uint32_t slot = find_message(channel, op);
   Message& message = messages_[slot];
@@ -65,7 +65,7 @@ void SimulationEngine::post_receive(uint32_t number) {
       if (copies_) {
         begin_copy(slot);
       } else {
-        forget(slot);
+        free_messages_.push_back(slot);
         complete(number);
       }
       break;
@@ -91,19 +91,19 @@ void SimulationEngine::begin_flow(uint32_t slot) {
   end_wait(message);
   message.stage = Stage::kMoving;
   sender.state = LaneState::kRunning;
-  sender.start_ps = now_ps_;
+  start_op(sender);
   recorder_.transfer_begins(channel.source, now_ps_);
   if (message.receiver != kNone) {
     Lane& receiver = lane_at(message.receiver);
     receiver.state = LaneState::kRunning;
-    receiver.start_ps = now_ps_;
+    start_op(receiver);
     recorder_.transfer_begins(channel.destination, now_ps_);
   }
   if (interference_.is_on()) {
-    interference_.transfer_begins(channel.source, channel.destination, channel.group, channel.cap);
+    interference_.transfer_begins(channel.source, channel.destination, channel.group,
+                                  paths_[message.channel].cap);
   }
-  fluid_.start(channel.group, kMessageBit | slot, sender.queue.ops.front().work,
-               now_ps_ + channel.latency_ps);
+  fluid_.start(channel.group, kMessageBit | slot, op_of(sender).work, now_ps_ + channel.latency_ps);
 }
 
 void SimulationEngine::end_flow(uint32_t slot) {
@@ -118,7 +118,7 @@ void SimulationEngine::end_flow(uint32_t slot) {
   recorder_.transfer_ends(channel.source, now_ps_);
   if (receiver != kNone) {
     recorder_.transfer_ends(channel.destination, now_ps_);
-    forget(slot);
+    free_messages_.push_back(slot);
     complete(receiver);
   } else {
     message.stage = Stage::kArrived;
@@ -146,18 +146,18 @@ void SimulationEngine::begin_copy(uint32_t slot) {
   end_wait(message);
   message.stage = Stage::kMoving;
   receiver.state = LaneState::kRunning;
-  receiver.start_ps = now_ps_;
+  start_op(receiver);
   recorder_.transfer_begins(channel.destination, now_ps_);
   if (message.sender != kNone) {
     lane_at(message.sender).state = LaneState::kRunning;
-    lane_at(message.sender).start_ps = now_ps_;
+    start_op(lane_at(message.sender));
     recorder_.transfer_begins(channel.source, now_ps_);
   }
   const int group = copy_group(message.receiver);
   if (interference_.is_on()) {
     interference_.transfer_begins(channel.source, channel.destination, group, 0);
   }
-  fluid_.start(group, kMessageBit | slot, receiver.queue.ops.front().work, now_ps_);
+  fluid_.start(group, kMessageBit | slot, op_of(receiver).work, now_ps_);
 }
 
 void SimulationEngine::end_copy(uint32_t slot) {
@@ -168,12 +168,12 @@ void SimulationEngine::end_copy(uint32_t slot) {
   recorder_.transfer_ends(channel.destination, now_ps_);
   if (sender != kNone) recorder_.transfer_ends(channel.source, now_ps_);
   if (interference_.is_on()) {
-    interference_.transfer_ends(channel.source, channel.destination, lane_at(receiver).copy_group);
+    interference_.transfer_ends(channel.source, channel.destination, lane_groups_[receiver].copy);
   }
-  forget(slot);
+  free_messages_.push_back(slot);
   complete(receiver);
   if (sender == kNone) return;
-  record(lane_at(sender), sender);
+  if (recorder_.keeps_timeline()) record(sender);
   if (model_.wakeup_ps() == 0) {
     reach_next_point(sender);
   } else {
@@ -192,7 +192,7 @@ void SimulationEngine::begin_bounce(uint32_t slot) {
   recorder_.transfer_begins(rank, now_ps_);
   const int group = copy_group(message.sender);
   if (interference_.is_on()) interference_.transfer_begins(rank, rank, group, 0);
-  fluid_.start(group, kMessageBit | slot, sender.queue.ops.front().work, now_ps_);
+  fluid_.start(group, kMessageBit | slot, op_of(sender).work, now_ps_);
 }
 
 void SimulationEngine::end_bounce(uint32_t slot) {
@@ -201,7 +201,7 @@ void SimulationEngine::end_bounce(uint32_t slot) {
   const int rank = static_cast<int>(lane_at(sender).rank);
   recorder_.transfer_ends(rank, now_ps_);
   if (interference_.is_on()) {
-    interference_.transfer_ends(rank, rank, lane_at(sender).copy_group);
+    interference_.transfer_ends(rank, rank, lane_groups_[sender].copy);
   }
   message.sender = kNone;
   message.stage = Stage::kArrived;
@@ -211,7 +211,7 @@ void SimulationEngine::end_bounce(uint32_t slot) {
 
 uint32_t SimulationEngine::channel_of(uint32_t number, bool sends) {
   Lane& lane = lane_at(number);
-  const int32_t peer = lane.queue.ops.front().peer;
+  const int32_t peer = op_of(lane).peer;
   if (lane.channel_peer == peer && lane.channel_sends == sends) return lane.channel;
   const auto rank = static_cast<int32_t>(lane.rank);
   lane.channel = sends ? open_channel(rank, peer) : open_channel(peer, rank);
@@ -226,47 +226,91 @@ uint32_t SimulationEngine::open_channel(int32_t source, int32_t destination) {
   const auto [entry, is_new] = channel_numbers_.try_emplace(key, number);
   if (!is_new) return entry->second;
   Channel& channel = channels_.emplace_back();
+  ChannelPath& channel_path = paths_.emplace_back();
   channel.source = source;
   channel.destination = destination;
   if (copies_) return number;
   Path path = model_.path(source, destination);
   channel.group = fluid_.add_group(path.resources, path.cap);
-  channel.cap = path.narrowest;
   channel.latency_ps = path.latency_ps;
-  channel.links = std::move(path.links);
+  channel_path.cap = path.narrowest;
+  channel_path.links = std::move(path.links);
   return number;
 }
 
-/// The message of a send or receive that is being posted; made unless its peer was here before.
-uint32_t SimulationEngine::find_message(uint32_t channel_number, const PendingOp& op) {
-  Channel& channel = channels_[channel_number];
-  uint32_t slot = channel.table.find(op.message);
-  if (slot != MessageTable::kNone) {
-    if (messages_[slot].bytes == op.bytes) return slot;
-    throw_usage(fmt::format(
-        "message {} from rank {} to rank {} has {} bytes at one end and {} at "
-        "the other",
-        op.message, channel.source, channel.destination, messages_[slot].bytes, op.bytes));
+/// The message of a send or receive that is being posted. The side that comes first makes and lists
+/// it, the other takes it off the list.
+uint32_t SimulationEngine::find_message(uint32_t number, const PendingOp& op) {
+  const uint32_t slot = search(channels_[number], op.message);
+  if (slot == kNone) return new_message(number, op);
+  const Message& message = messages_[slot];
+  if (message.bytes != op.bytes) {
+    throw_usage(
+        fmt::format("message {} from rank {} to rank {} has {} bytes at one end and {} at "
+                    "the other",
+                    op.message, channels_[number].source, channels_[number].destination,
+                    message.bytes, op.bytes));
   }
+  unlist(slot);
+  return slot;
+}
+
+uint32_t SimulationEngine::new_message(uint32_t channel, const PendingOp& op) {
+  uint32_t slot = static_cast<uint32_t>(messages_.size());
   if (free_messages_.empty()) {
-    slot = static_cast<uint32_t>(messages_.size());
     messages_.emplace_back();
   } else {
     slot = free_messages_.back();
     free_messages_.pop_back();
   }
-  messages_[slot] = Message{};
-  messages_[slot].number = op.message;
-  messages_[slot].bytes = op.bytes;
-  messages_[slot].channel = channel_number;
-  channel.table.insert(op.message, slot);
+  Message& message = messages_[slot];
+  message = Message{};
+  message.number = op.message;
+  message.bytes = op.bytes;
+  message.channel = channel;
+  list(slot);
   return slot;
 }
 
-void SimulationEngine::forget(uint32_t slot) {
+/// Peers mostly post in the same order, so the first of the list is the usual answer.
+uint32_t SimulationEngine::search(const Channel& channel, int64_t number) const {
+  if (channel.table) return channel.table->find(number);
+  uint32_t slot = channel.first_message;
+  while (slot != kNone && messages_[slot].number != number) slot = messages_[slot].next;
+  return slot;
+}
+
+void SimulationEngine::list(uint32_t slot) {
+  constexpr uint32_t kMostWithoutTable = 24;
+  Message& message = messages_[slot];
+  Channel& channel = channels_[message.channel];
+  message.previous = channel.last_message;
+  if (channel.last_message == kNone) {
+    channel.first_message = slot;
+  } else {
+    messages_[channel.last_message].next = slot;
+  }
+  channel.last_message = slot;
+  ++channel.message_count;
+  if (channel.table) {
+    channel.table->insert(message.number, slot);
+  } else if (channel.message_count > kMostWithoutTable) {
+    channel.table = std::make_unique<MessageTable>();
+    for (uint32_t at = channel.first_message; at != kNone; at = messages_[at].next) {
+      channel.table->insert(messages_[at].number, at);
+    }
+  }
+}
+
+void SimulationEngine::unlist(uint32_t slot) {
   const Message& message = messages_[slot];
-  channels_[message.channel].table.erase(message.number);
-  free_messages_.push_back(slot);
+  Channel& channel = channels_[message.channel];
+  (message.previous == kNone ? channel.first_message : messages_[message.previous].next) =
+      message.next;
+  (message.next == kNone ? channel.last_message : messages_[message.next].previous) =
+      message.previous;
+  --channel.message_count;
+  if (channel.table) channel.table->erase(message.number);
 }
 
 }  // namespace ring

@@ -8,8 +8,11 @@ namespace ring {
 
 void SimulationEngine::post(uint32_t number) {
   Lane& lane = lane_at(number);
-  lane.posted_ps = lane.start_ps = now_ps_;
-  switch (lane.queue.ops.front().kind) {
+  if (recorder_.keeps_timeline()) {
+    OpDetails& details = ops_.details(lane.first_op);
+    details.posted_ps = details.start_ps = now_ps_;
+  }
+  switch (op_of(lane).kind()) {
     case OpKind::kSend:
       post_send(number);
       break;
@@ -28,10 +31,10 @@ void SimulationEngine::post(uint32_t number) {
 
 void SimulationEngine::post_compute(uint32_t number) {
   Lane& lane = lane_at(number);
-  const PendingOp& op = lane.queue.ops.front();
+  const PendingOp& op = op_of(lane);
   lane.state = LaneState::kRunning;
   recorder_.compute_begins(static_cast<int>(lane.rank), now_ps_);
-  if (op.kind == OpKind::kCompute) {
+  if (op.kind() == OpKind::kCompute) {
     const int64_t duration_ps = std::llround(op.work);
     if (duration_ps == 0) {
       end_compute(number);
@@ -40,8 +43,8 @@ void SimulationEngine::post_compute(uint32_t number) {
     }
     return;
   }
-  const int group = op.kind == OpKind::kCopy ? copy_group(number) : core_group(number);
-  if (op.kind == OpKind::kAttend && interference_.is_on()) {
+  const int group = op.kind() == OpKind::kCopy ? copy_group(number) : core_group(number);
+  if (op.kind() == OpKind::kAttend && interference_.is_on()) {
     interference_.attend_begins(static_cast<int>(lane.rank), group);
   }
   fluid_.start(group, number, op.work, now_ps_);
@@ -51,39 +54,39 @@ void SimulationEngine::end_compute(uint32_t number) {
   Lane& lane = lane_at(number);
   const int rank = static_cast<int>(lane.rank);
   recorder_.compute_ends(rank, now_ps_);
-  if (lane.queue.ops.front().kind == OpKind::kAttend && interference_.is_on()) {
-    interference_.attend_ends(rank, lane.core_group);
+  if (op_of(lane).kind() == OpKind::kAttend && interference_.is_on()) {
+    interference_.attend_ends(rank, lane_groups_[number].core);
   }
   complete(number);
 }
 
 int SimulationEngine::core_group(uint32_t number) {
-  Lane& lane = lane_at(number);
-  if (lane.core_group < 0) {
-    const int core = model_.core_of(static_cast<int>(lane.rank));
-    lane.core_group = fluid_.add_group({&core, 1}, 1);
+  int& group = lane_groups_[number].core;
+  if (group < 0) {
+    const int core = model_.core_of(static_cast<int>(lane_at(number).rank));
+    group = fluid_.add_group({&core, 1}, 1);
   }
-  return lane.core_group;
+  return group;
 }
 
 /// Of a lane's copies, which take memory bandwidth as well.
 int SimulationEngine::copy_group(uint32_t number) {
-  Lane& lane = lane_at(number);
-  if (lane.copy_group < 0) {
-    const int rank = static_cast<int>(lane.rank);
+  int& group = lane_groups_[number].copy;
+  if (group < 0) {
+    const int rank = static_cast<int>(lane_at(number).rank);
     const std::array<int, 2> resources{model_.core_of(rank), model_.memory_of(rank)};
     const size_t count = resources[1] < 0 ? 1 : 2;
-    lane.copy_group = fluid_.add_group({resources.data(), count}, 1);
+    group = fluid_.add_group({resources.data(), count}, 1);
   }
-  return lane.copy_group;
+  return group;
 }
 
 void SimulationEngine::end_work(Fluid::Token token) {
   if ((token & kMessageBit) == 0) {
-    end_compute(static_cast<uint32_t>(token));
+    end_compute(token);
     return;
   }
-  const auto slot = static_cast<uint32_t>(token & ~kMessageBit);
+  const uint32_t slot = token & ~kMessageBit;
   if (!copies_) {
     end_flow(slot);
   } else if (messages_[slot].stage == Stage::kBouncing) {

@@ -25,6 +25,8 @@ class EventQueue {
   bool empty() const { return heap_.empty(); }
   Picoseconds next_time_ps() const { return heap_.front().time_ps; }
 
+  Slot next_slot() const { return slot_of(heap_.front()); }
+
   /// An event already pending at exactly this time keeps its place.
   void schedule(Slot slot, Picoseconds time_ps) {
     const Entry entry{time_ps, (sequence_++ << kSlotBits) | slot};

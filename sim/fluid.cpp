@@ -19,25 +19,46 @@ Picoseconds after(Picoseconds start_ps, double duration_ps) {
     throw_usage("the simulated time leaves 64 bits of picoseconds (106 days)",
                 "check the capacities and sizes for a wrong unit");
   }
-  return start_ps + std::llround(duration_ps);
+  return start_ps + static_cast<Picoseconds>(duration_ps + 0.5);
 }
 
 }  // namespace
 
+uint32_t Fluid::new_flow(const Flow& flow) {
+  if (free_flows_.empty()) {
+    flows_.push_back(flow);
+    return static_cast<uint32_t>(flows_.size()) - 1;
+  }
+  const uint32_t number = free_flows_.back();
+  free_flows_.pop_back();
+  flows_[number] = flow;
+  return number;
+}
+
+/// Keeps the list in order; equal flows stay in the order of their insertion.
 template <typename IsAfter>
-void Fluid::FlowList::insert(const Flow& flow, IsAfter is_after) {
-  if (head > 32 && head * 2 > flows.size()) {
-    flows.erase(flows.begin(), flows.begin() + static_cast<std::ptrdiff_t>(head));
-    head = 0;
+void Fluid::insert(FlowList& list, uint32_t number, IsAfter is_after) {
+  Flow& flow = flows_[number];
+  if (list.empty()) {
+    flow.next = kNone;
+    list = {number, number};
+  } else if (!is_after(flows_[list.last], flow)) {
+    flow.next = kNone;
+    flows_[list.last].next = number;
+    list.last = number;
+  } else {
+    uint32_t* link = &list.first;
+    while (!is_after(flows_[*link], flow)) link = &flows_[*link].next;
+    flow.next = *link;
+    *link = number;
   }
-  if (empty() || !is_after(flows.back(), flow)) {
-    flows.push_back(flow);
-    return;
-  }
-  const auto begin = flows.begin() + static_cast<std::ptrdiff_t>(head);
-  flows.insert(std::upper_bound(begin, flows.end(), flow,
-                                [&](const Flow& a, const Flow& b) { return is_after(b, a); }),
-               flow);
+}
+
+uint32_t Fluid::take_first(FlowList& list) {
+  const uint32_t number = list.first;
+  list.first = flows_[number].next;
+  if (list.first == kNone) list.last = kNone;
+  return number;
 }
 
 int Fluid::add_resource(double capacity) {
@@ -48,19 +69,18 @@ int Fluid::add_resource(double capacity) {
 int Fluid::add_group(std::span<const int> resources, double cap) {
   const int number = solver_.add_group(resources, cap);
   Group& group = groups_.emplace_back();
+  efficiencies_.push_back(1);
   events_.reserve_slots(first_slot_ + groups_.size());
   group.cap = cap;
   group.width = MaxMinSystem::kUnlimited;
   for (const int resource : resources) {
     group.width = std::min(group.width, solver_.capacity(resource));
-  }
-  for (const int resource : resources) {
     int& first = first_user_[static_cast<size_t>(resource)];
     if (first < 0) {
       first = number;
       continue;
     }
-    groups_[static_cast<size_t>(number)].is_private = false;
+    group.is_private = false;
     Group& other = groups_[static_cast<size_t>(first)];
     if (!other.is_private) continue;
     other.is_private = false;
@@ -77,9 +97,9 @@ void Fluid::touch(int group) {
 }
 
 void Fluid::start(int group, Token token, double work, Picoseconds active_from_ps) {
-  groups_[static_cast<size_t>(group)].waiting.insert(
-      {work, token, active_from_ps},
-      [](const Flow& a, const Flow& b) { return a.active_from_ps > b.active_from_ps; });
+  const uint32_t flow = new_flow({work, active_from_ps, token, kNone});
+  insert(groups_[static_cast<size_t>(group)].waiting, flow,
+         [](const Flow& a, const Flow& b) { return a.active_from_ps > b.active_from_ps; });
   touch(group);
 }
 
@@ -90,15 +110,21 @@ void Fluid::set_cap(int group, double cap) {
 }
 
 void Fluid::set_efficiency(int group, double efficiency) {
-  Group& changed = groups_[static_cast<size_t>(group)];
-  if (changed.efficiency == efficiency) return;
-  changed.efficiency = efficiency;
+  double& known = efficiencies_[static_cast<size_t>(group)];
+  if (known == efficiency) return;
+  known = efficiency;
+  groups_[static_cast<size_t>(group)].has_efficiency = true;
   touch(group);
+}
+
+double Fluid::efficiency(int group) const {
+  const auto index = static_cast<size_t>(group);
+  return groups_[index].has_efficiency ? efficiencies_[index] : 1;
 }
 
 void Fluid::bring_to(Group& group, Picoseconds now_ps) {
   if (group.clock_ps >= now_ps) return;
-  if (!group.moving.empty()) {
+  if (group.moving_count > 0) {
     group.clock += group.rate * static_cast<double>(now_ps - group.clock_ps);
   }
   group.clock_ps = now_ps;
@@ -108,58 +134,58 @@ void Fluid::advance(int number, Picoseconds now_ps, std::vector<Token>& done) {
   Group& group = groups_[static_cast<size_t>(number)];
   bring_to(group, now_ps);
   const double reached = group.clock + group.rate * kRoundingPs;
-  while (!group.moving.empty() && group.moving.front().work <= reached) {
-    done.push_back(group.moving.front().token);
-    group.moving.pop();
+  while (!group.moving.empty() && flows_[group.moving.first].work <= reached) {
+    const uint32_t flow = take_first(group.moving);
+    --group.moving_count;
+    done.push_back(flows_[flow].token);
+    free_flows_.push_back(flow);
   }
   touch(number);
 }
 
 /// A private group may have been set to a start of movement that lies ahead; take that back, since
-/// other flows may come in before.
+/// other flows may come in before. Its clock is 0 then, so all its flows have their work before
+/// them.
 void Fluid::rewind_if_ahead(Group& group, Picoseconds now_ps) {
   if (group.clock_ps <= now_ps) return;
-  group.waiting.flows.insert(
-      group.waiting.flows.begin() + static_cast<std::ptrdiff_t>(group.waiting.head),
-      group.moving.flows.begin() + static_cast<std::ptrdiff_t>(group.moving.head),
-      group.moving.flows.end());
-  group.moving.clear();
-  group.clock = 0;
   group.clock_ps = now_ps;
-  std::stable_sort(group.waiting.flows.begin() + static_cast<std::ptrdiff_t>(group.waiting.head),
-                   group.waiting.flows.end(), [](const Flow& a, const Flow& b) {
-                     return a.active_from_ps < b.active_from_ps;
-                   });
+  while (!group.moving.empty()) {
+    insert(group.waiting, take_first(group.moving),
+           [](const Flow& a, const Flow& b) { return a.active_from_ps >= b.active_from_ps; });
+  }
+  group.moving_count = 0;
 }
 
 void Fluid::set_moving(Group& group, Picoseconds now_ps) {
-  while (!group.waiting.empty() && group.waiting.front().active_from_ps <= now_ps) {
-    if (group.moving.empty()) group.clock = 0;
-    Flow flow = group.waiting.front();
-    group.waiting.pop();
-    flow.work += group.clock;
-    group.moving.insert(flow, [](const Flow& a, const Flow& b) { return a.work > b.work; });
+  while (!group.waiting.empty() && flows_[group.waiting.first].active_from_ps <= now_ps) {
+    if (group.moving_count++ == 0) group.clock = 0;
+    const uint32_t flow = take_first(group.waiting);
+    flows_[flow].work += group.clock;
+    insert(group.moving, flow, [](const Flow& a, const Flow& b) { return a.work > b.work; });
   }
 }
 
-void Fluid::settle_private(Group& group) {
-  if (group.moving.empty() && !group.waiting.empty()) {
-    group.clock_ps = group.waiting.front().active_from_ps;
+void Fluid::settle_private(int number, Group& group) {
+  if (group.moving_count == 0) {
+    if (group.waiting.empty()) {
+      events_.cancel(first_slot_ + static_cast<EventQueue::Slot>(number));
+      return;
+    }
+    group.clock_ps = flows_[group.waiting.first].active_from_ps;
     set_moving(group, group.clock_ps);
   }
-  if (group.moving.empty()) return;
   ++solved_alone_;
-  const double flows = static_cast<double>(group.moving.size());
-  group.rate = std::min(group.cap, group.width / flows) * group.efficiency;
+  const double share = group.moving_count == 1 ? group.width : group.width / group.moving_count;
+  group.rate = std::min(group.cap, share) * efficiency(number);
+  schedule(number, group);
 }
 
-void Fluid::schedule(int number) {
-  const Group& group = groups_[static_cast<size_t>(number)];
+void Fluid::schedule(int number, const Group& group) {
   const EventQueue::Slot slot = first_slot_ + static_cast<EventQueue::Slot>(number);
   Picoseconds next_ps = std::numeric_limits<Picoseconds>::max();
-  if (!group.waiting.empty()) next_ps = group.waiting.front().active_from_ps;
+  if (!group.waiting.empty()) next_ps = flows_[group.waiting.first].active_from_ps;
   if (!group.moving.empty()) {
-    const double left = std::max(group.moving.front().work - group.clock, 0.0);
+    const double left = std::max(flows_[group.moving.first].work - group.clock, 0.0);
     next_ps = std::min(next_ps, after(group.clock_ps, left / group.rate));
   } else if (group.waiting.empty()) {
     events_.cancel(slot);
@@ -169,36 +195,42 @@ void Fluid::schedule(int number) {
 }
 
 void Fluid::settle(Picoseconds now_ps) {
+  shared_.clear();
   for (const int number : unsettled_) {
     Group& group = groups_[static_cast<size_t>(number)];
     bring_to(group, now_ps);
     rewind_if_ahead(group, now_ps);
     set_moving(group, now_ps);
     if (group.is_private) {
-      settle_private(group);
+      settle_private(number, group);
+      group.is_unsettled = false;
     } else {
-      solver_.set_flows(number, static_cast<int>(group.moving.size()));
+      solver_.set_flows(number, group.moving_count);
+      shared_.push_back(number);
     }
   }
+  unsettled_.clear();
+  if (!shared_.empty()) settle_shared(now_ps);
+}
+
+void Fluid::settle_shared(Picoseconds now_ps) {
   changed_.clear();
   solver_.solve(changed_);
   for (const int number : changed_) {
     Group& group = groups_[static_cast<size_t>(number)];
-    const double rate = solver_.rate(number) * group.efficiency;
-    if (rate == group.rate && !group.is_unsettled) continue;
+    if (group.is_unsettled) continue;
+    const double rate = solver_.rate(number) * efficiency(number);
+    if (rate == group.rate) continue;
     bring_to(group, now_ps);
     group.rate = rate;
-    if (!group.is_unsettled) schedule(number);
+    schedule(number, group);
   }
-  for (const int number : unsettled_) {
+  for (const int number : shared_) {
     Group& group = groups_[static_cast<size_t>(number)];
     group.is_unsettled = false;
-    if (!group.is_private && !group.moving.empty()) {
-      group.rate = solver_.rate(number) * group.efficiency;
-    }
-    schedule(number);
+    if (group.moving_count > 0) group.rate = solver_.rate(number) * efficiency(number);
+    schedule(number, group);
   }
-  unsettled_.clear();
 }
 
 }  // namespace ring

@@ -20,7 +20,7 @@ namespace ring {
 /// ring) is settled without the solver and needs no event when its latency is over.
 class Fluid {
  public:
-  using Token = uint64_t;
+  using Token = uint32_t;
 
   /// Group g has its events in slot `first_slot + g` of the queue.
   Fluid(EventQueue& events, EventQueue::Slot first_slot)
@@ -44,58 +44,60 @@ class Fluid {
   void settle(Picoseconds now_ps);
   bool is_settled() const { return unsettled_.empty(); }
 
-  int group_count() const { return static_cast<int>(groups_.size()); }
+  /// Groups whose rate was worked out; what is not touched does not count.
   int64_t solved_groups() const { return solver_.solved_groups() + solved_alone_; }
+  void prefetch(int group) const { __builtin_prefetch(&groups_[static_cast<size_t>(group)]); }
 
  private:
+  static constexpr uint32_t kNone = 0xffffffff;
+
   struct Flow {
     double work;  ///< Waiting: work to do. Moving: reading of the clock when done.
-    Token token;
     Picoseconds active_from_ps;
+    Token token;
+    uint32_t next;
   };
-  /// First in, first out, except that a flow is put before those that must come after it.
   struct FlowList {
-    std::vector<Flow> flows;
-    size_t head = 0;
-    bool empty() const { return head == flows.size(); }
-    size_t size() const { return flows.size() - head; }
-    const Flow& front() const { return flows[head]; }
-    void pop() {
-      if (++head == flows.size()) clear();
-    }
-    void clear() {
-      flows.clear();
-      head = 0;
-    }
-    template <typename IsAfter>
-    void insert(const Flow& flow, IsAfter is_after);
+    uint32_t first = kNone, last = kNone;
+    bool empty() const { return first == kNone; }
   };
-  struct Group {
+  struct alignas(64) Group {
     double clock = 0;          ///< Work each moving flow has had.
     Picoseconds clock_ps = 0;  ///< When `clock` was right; ahead of now while all is latent.
     double rate = 0;           ///< Of the clock.
-    double efficiency = 1;
     double cap = 0;
-    double width = 0;        ///< Least capacity of the resources, for groups that are private.
-    bool is_private = true;  ///< No other group uses any of its resources.
-    bool is_unsettled = false;
+    double width = 0;  ///< Least capacity of the resources, for groups that are private.
     FlowList waiting;  ///< By start of movement.
     FlowList moving;   ///< By end.
+    int32_t moving_count = 0;
+    bool is_private = true;  ///< No other group uses any of its resources.
+    bool is_unsettled = false;
+    bool has_efficiency = false;
   };
 
   void touch(int group);
+  double efficiency(int group) const;
   void bring_to(Group& group, Picoseconds now_ps);
   void rewind_if_ahead(Group& group, Picoseconds now_ps);
   void set_moving(Group& group, Picoseconds now_ps);
-  void settle_private(Group& group);
-  void schedule(int group);
+  void settle_private(int number, Group& group);
+  void settle_shared(Picoseconds now_ps);
+  void schedule(int number, const Group& group);
+
+  uint32_t new_flow(const Flow& flow);
+  template <typename IsAfter>
+  void insert(FlowList& list, uint32_t flow, IsAfter is_after);
+  uint32_t take_first(FlowList& list);
 
   EventQueue& events_;
   EventQueue::Slot first_slot_;
   MaxMinSystem solver_;
   std::vector<Group> groups_;
+  std::vector<double> efficiencies_;
+  std::vector<Flow> flows_;
+  std::vector<uint32_t> free_flows_;
   std::vector<int> first_user_;  ///< Of each resource: -1, or the group that may be private on it.
-  std::vector<int> unsettled_, changed_;
+  std::vector<int> unsettled_, shared_, changed_;
   int64_t solved_alone_ = 0;
 };
 

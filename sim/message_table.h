@@ -6,8 +6,7 @@
 
 namespace ring {
 
-/// Maps message numbers to slots of a pool. Open addressing with linear probing; a few entries at a
-/// time are the rule, and then all lie in one or two cache lines.
+/// Maps message numbers to slots of a pool. Open addressing with linear probing.
 class MessageTable {
  public:
   static constexpr uint32_t kNone = 0xffffffff;
@@ -42,15 +41,6 @@ class MessageTable {
       hole = at;
     }
     entries_[hole] = Entry{};
-  }
-
-  /// All slots, in no useful order.
-  std::vector<uint32_t> slots() const {
-    std::vector<uint32_t> found;
-    for (const Entry& entry : entries_) {
-      if (entry.slot != kNone) found.push_back(entry.slot);
-    }
-    return found;
   }
 
  private:

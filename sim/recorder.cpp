@@ -53,29 +53,23 @@ SimulationRecorder::SimulationRecorder(int ranks, int lanes, bool keep_timeline)
       slices_(keep_timeline ? static_cast<size_t>(ranks) * static_cast<size_t>(lanes) : 0) {}
 
 void SimulationRecorder::add(const Slice& slice) {
-  Activity& activity = activities_[static_cast<size_t>(slice.op.rank)];
-  activity.finish_ps = std::max(activity.finish_ps, slice.end_ps);
-  makespan_ps_ = std::max(makespan_ps_, slice.end_ps);
-  flops_ += slice.flops;
-  if (slice.kind == OpKind::kSend) bytes_sent_ += slice.bytes;
-  if (!keep_timeline_) return;
   const size_t lane = static_cast<size_t>(slice.op.rank) * static_cast<size_t>(lanes_) +
                       static_cast<size_t>(slice.lane);
   slices_[lane].push_back(slice);
 }
 
-Metrics SimulationRecorder::metrics() const {
+Metrics SimulationRecorder::metrics(Flops flops, Bytes bytes_sent) const {
   Metrics metrics;
-  metrics.makespan_ps = makespan_ps_;
-  metrics.flops = flops_;
-  metrics.bytes_sent = bytes_sent_;
+  metrics.flops = flops;
+  metrics.bytes_sent = bytes_sent;
   for (const Activity& activity : activities_) {
     RankMetrics& rank = metrics.ranks.emplace_back();
     rank.compute_ps = activity.compute_ps;
     rank.communication_ps = activity.communication_ps;
     rank.waiting_ps = activity.waiting_ps;
     rank.exposed_ps = activity.exposed_ps;
-    rank.finish_ps = activity.finish_ps;
+    rank.finish_ps = activity.since_ps;
+    metrics.makespan_ps = std::max(metrics.makespan_ps, rank.finish_ps);
   }
   summarize(metrics);
   return metrics;

@@ -21,21 +21,20 @@ class SimulationRecorder {
   void wait_begins(int rank, Picoseconds now_ps) { change(rank, now_ps).waiting += 1; }
   void wait_ends(int rank, Picoseconds now_ps) { change(rank, now_ps).waiting -= 1; }
 
-  /// An op is done; slices of a lane must come in order.
+  /// For a timeline: an op is done. Slices of a lane must come in order.
   void add(const Slice& slice);
 
-  Metrics metrics() const;
+  /// Flops and bytes are those of the whole program.
+  Metrics metrics(Flops flops, Bytes bytes_sent) const;
   /// Gives the slices away; to be called once.
   Timeline take_timeline();
-  Picoseconds makespan_ps() const { return makespan_ps_; }
   bool keeps_timeline() const { return keep_timeline_; }
 
  private:
-  struct Activity {
+  struct alignas(64) Activity {
     int32_t computing = 0, transferring = 0, waiting = 0;
-    Picoseconds since_ps = 0;  ///< Of the present counters.
+    Picoseconds since_ps = 0;  ///< Last change of the counters; in the end, when the rank ended.
     Picoseconds compute_ps = 0, communication_ps = 0, waiting_ps = 0, exposed_ps = 0;
-    Picoseconds finish_ps = 0;
   };
 
   Activity& change(int rank, Picoseconds now_ps) {
@@ -58,9 +57,6 @@ class SimulationRecorder {
   bool keep_timeline_;
   std::vector<Activity> activities_;
   std::vector<std::vector<Slice>> slices_;  ///< By lane of all ranks.
-  Picoseconds makespan_ps_ = 0;
-  Flops flops_ = 0;
-  Bytes bytes_sent_ = 0;
 };
 
 }  // namespace ring

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "core/error.h"
 
 namespace ring {
@@ -18,16 +16,14 @@ Picoseconds extra_ps(int64_t rank, int64_t step) {
 /// last op of no time on the compute lane waits for all transfers, and all others wait for it.
 class RingScenarioStream : public RankStream {
  public:
-  RingScenarioStream(const RingScenario& scenario, int rank)
-      : scenario_(scenario), rank_(rank), writer_(1 + 2 * scenario.messages) {}
+  RingScenarioStream(const RingScenario& scenario, int rank) : scenario_(scenario), rank_(rank) {}
 
   bool next(OpBatch& batch) override {
     if (step_ == scenario_.ranks - 1) return false;
     for (int m = 0; m < scenario_.messages; ++m) transfer(OpKind::kSend, 1 + m, m, batch);
-    Op compute;
-    compute.step = step_;
+    Op& compute = append(kComputeLane, batch);
+    compute.lane_position = scenario_.messages > 1 ? 2 * int64_t{step_} : step_;
     compute.fixed_ps = scenario_.compute_ps + (scenario_.is_irregular ? extra_ps(rank_, step_) : 0);
-    append(compute, batch);
     for (int m = 0; m < scenario_.messages; ++m) {
       transfer(OpKind::kReceive, 1 + scenario_.messages + m, m, batch);
     }
@@ -38,46 +34,47 @@ class RingScenarioStream : public RankStream {
 
  private:
   void transfer(OpKind kind, int32_t lane, int64_t message, OpBatch& batch) {
-    Op op;
+    Op& op = append(lane, batch);
     op.kind = kind;
     op.protocol = scenario_.protocol;
-    op.lane = lane;
-    op.step = step_;
-    const int32_t distance = kind == OpKind::kSend ? 1 : scenario_.ranks - 1;
-    op.peer = (rank_ + distance) % scenario_.ranks;
+    const int32_t peer = rank_ + (kind == OpKind::kSend ? 1 : scenario_.ranks - 1);
+    op.peer = peer < scenario_.ranks ? peer : peer - scenario_.ranks;
     op.message = int64_t{step_} * scenario_.messages + message;
     op.bytes = scenario_.bytes / scenario_.messages;
-    append(op, batch);
   }
 
-  /// After the step before this one.
-  void append(const Op& op, OpBatch& batch) {
-    if (step_ == 0) {
-      writer_.append(op, {}, batch);
-    } else if (scenario_.messages > 1) {
-      const LanePoint joined{kComputeLane, 2 * int64_t{step_} - 1};
-      writer_.append(op, {&joined, 1}, batch);
-    } else {
-      const int64_t last = step_ - 1;
-      const std::array<LanePoint, 3> all{LanePoint{0, last}, {1, last}, {2, last}};
-      writer_.append(op, all, batch);
-    }
-  }
-
-  void join(OpBatch& batch) {
-    transfers_.clear();
-    for (int32_t lane = 1; lane <= 2 * scenario_.messages; ++lane) {
-      transfers_.push_back({lane, step_});
-    }
-    Op op;
+  /// An op in place, after the step before this one.
+  Op& append(int32_t lane, OpBatch& batch) const {
+    Op& op = batch.ops.emplace_back();
+    op.lane = lane;
+    op.lane_position = step_;
     op.step = step_;
-    writer_.append(op, transfers_, batch);
+    op.dep_begin = static_cast<int64_t>(batch.deps.size());
+    if (step_ == 0) return op;
+    if (scenario_.messages > 1) {
+      if (lane != kComputeLane) batch.deps.push_back({kComputeLane, 2 * int64_t{step_} - 1});
+    } else {
+      for (int32_t other = 0; other < 3; ++other) {
+        if (other != lane) batch.deps.push_back({other, step_ - 1});
+      }
+    }
+    op.dep_count = static_cast<int32_t>(batch.deps.size()) - static_cast<int32_t>(op.dep_begin);
+    return op;
   }
 
-  const RingScenario scenario_;
+  void join(OpBatch& batch) const {
+    Op& op = batch.ops.emplace_back();
+    op.step = step_;
+    op.lane_position = 2 * int64_t{step_} + 1;
+    op.dep_begin = static_cast<int64_t>(batch.deps.size());
+    op.dep_count = 2 * scenario_.messages;
+    for (int32_t lane = 1; lane <= 2 * scenario_.messages; ++lane) {
+      batch.deps.push_back({lane, step_});
+    }
+  }
+
+  const RingScenario& scenario_;
   const int32_t rank_;
-  OpWriter writer_;
-  std::vector<LanePoint> transfers_;
   int32_t step_ = 0;
 };
 

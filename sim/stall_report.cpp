@@ -18,13 +18,13 @@ void SimulationEngine::check_finished() const {
     if (lane.state == LaneState::kIdle) continue;
     if (count++ < kMostNamed) waits += "\n  " + describe_wait(lane, number);
   }
-  for (const Message& message : messages_) {
-    if (message.stage != Stage::kArrived || count >= kMostNamed) continue;
-    const Channel& channel = channels_[message.channel];
-    if (channel.table.find(message.number) == MessageTable::kNone) continue;
-    ++count;
-    waits += fmt::format("\n  rank {} never receives message {} from rank {}", channel.destination,
-                         message.number, channel.source);
+  for (const Channel& channel : channels_) {
+    for (uint32_t at = channel.first_message; at != kNone; at = messages_[at].next) {
+      if (messages_[at].stage != Stage::kArrived) continue;
+      if (count++ >= kMostNamed) continue;
+      waits += fmt::format("\n  rank {} never receives message {} from rank {}",
+                           channel.destination, messages_[at].number, channel.source);
+    }
   }
   if (count == 0) return;
   if (count > kMostNamed) waits += fmt::format("\n  and {} more", count - kMostNamed);
@@ -36,14 +36,15 @@ void SimulationEngine::check_finished() const {
 
 std::string SimulationEngine::describe_wait(const Lane& lane, uint32_t number) const {
   const uint32_t first = lane.rank * lanes_per_rank_;
-  const PendingOp& op = lane.queue.ops.front();
-  const std::string what = fmt::format("rank {} lane {} (op r{}:{} {})", lane.rank, number - first,
-                                       lane.rank, op.index, name(op.kind));
+  const PendingOp& op = op_of(lane);
+  const std::string what = fmt::format("rank {}, lane {} ({} number {})", lane.rank, number - first,
+                                       name(op.kind()), lane.done);
   if (lane.state == LaneState::kNeedsDeps) {
-    const PackedPoint point = lane.queue.deps[lane.next_dep];
-    return fmt::format("{} waits for op {} of its lane {}", what, point.position(), point.lane());
+    const PackedPoint point = ops_.deps(op)[lane.next_dep];
+    return fmt::format("{} waits for number {} of its lane {}", what, point.position(),
+                       point.lane());
   }
-  if (op.kind == OpKind::kSend) {
+  if (op.kind() == OpKind::kSend) {
     return fmt::format("{} waits for rank {} to receive message {}", what, op.peer, op.message);
   }
   return fmt::format("{} waits for message {} from rank {}", what, op.message, op.peer);
