@@ -54,6 +54,11 @@ function(ring_target name)
   endif()
 endfunction()
 
+# For code whose time to compile counts more than its speed: a quarter less of it in release builds.
+function(ring_compile_quickly name)
+  target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+endfunction()
+
 # The static library of a room, from the .cpp files listed after its name.
 function(ring_library name)
   set(sources ${ARGN})
