@@ -178,4 +178,8 @@ std::string json_text(const ordered_json& value, std::string_view what) {
   return out;
 }
 
+std::string json_quote(std::string_view text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace ring

@@ -17,4 +17,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& file);
 /// for a number that is not finite, naming `what`, and for a key that is not UTF-8.
 std::string json_text(const nlohmann::ordered_json& value, std::string_view what);
 
+/// The text as a JSON string with its quotes; bytes that are not UTF-8 are replaced.
+std::string json_quote(std::string_view text);
+
 }  // namespace ring
