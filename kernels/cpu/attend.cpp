@@ -10,6 +10,15 @@
 #include "kernels/cpu/layout.h"
 
 namespace ring::cpu {
+namespace {
+
+// Bounds over the instruction sets: the tile records per lane (tiles are 4 rows or wider), the
+// widest panel of dims in sums over queries, and the pieces that do not grow.
+constexpr int64_t kTileBytes = 8;
+constexpr int64_t kMaxOuter = 64;
+constexpr int64_t kRestBytes = (int64_t{kMaxTileRows} + 8) * kMaxHeadDim * 4 + (16 << 10);
+
+}  // namespace
 
 void check_shape(const AttendShape& shape) {
   constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
@@ -34,19 +43,23 @@ void check_shape(const AttendShape& shape) {
 
 int key_block(int dim_qk, int dim_v) {
   const int dims = dim_qk + dim_v;
+
   return dims <= 256 ? 256 : 128;
 }
 
 int64_t workspace_bytes(const AttendShape& shape, const CacheSizes& caches) {
   const int64_t rows = std::min(stacked_rows(shape), rows_per_pass(shape, caches));
-  // A tile may be as narrow as 4 rows and a head may end within it.
-  const int64_t lanes = rows + (most_tiles(shape, rows, kMaxTileRows) + 2) * kMaxTileRows;
   const int64_t block = key_block(shape.dim_qk, shape.dim_v);
   const int64_t dims = shape.dim_qk + round_up(shape.dim_v, kMaxPanel);
-  const int64_t per_lane = (dims + 4) * 4;
-  const int64_t keys = block * (dims + kMaxTileRows) * 4;
-  const int64_t rest = (int64_t{kMaxTileRows} + 4) * kMaxHeadDim * 4 + lanes / 4 * 64 + (16 << 10);
-  return lanes * per_lane + keys + rest;
+  const int64_t lanes = most_lanes(shape, rows) * ((dims + 4) * 4 + kTileBytes);
+  return lanes + block * (dims + kMaxTileRows) * 4 + kRestBytes;
+}
+
+int64_t backward_workspace_bytes(const AttendShape& shape) {
+  const int64_t rows = std::min(stacked_rows(shape), kUnitRows);
+  const int64_t dims = round_up(shape.dim_qk, kMaxOuter) + round_up(shape.dim_v, kMaxOuter);
+  const int64_t lanes = most_lanes(shape, rows + kMaxTileRows) * (5 * dims * 4 + 16 + kTileBytes);
+  return lanes + kUnitKeys * (3 * dims + 2 * kMaxTileRows) * 4 + kRestBytes;
 }
 
 void attend(const AttendShape& shape, ConstView q, ConstView k, ConstView v, const KeySpan* spans,

@@ -69,23 +69,6 @@ Scratch carve(std::byte* base, const AttendShape& shape, int64_t tiles, int bloc
   return s;
 }
 
-// Where a stacked row lies: its query head and its row in the state.
-struct RowPlace {
-  int64_t head;
-  int64_t row;
-  int64_t state_row;
-};
-
-RowPlace place_of(const Pass& pass, int64_t stacked) {
-  const AttendShape& shape = pass.args.shape;
-  const int64_t group = shape.heads / shape.kv_heads;
-  RowPlace place;
-  place.head = pass.kv_head * group + stacked / shape.q_rows;
-  place.row = stacked % shape.q_rows;
-  place.state_row = place.head * shape.q_rows + place.row;
-  return place;
-}
-
 // Packs Q, the state and the spans of tile `t`. Lanes beyond its rows hold zeros and see nothing.
 void load_tile(const Pass& pass, int t) {
   const ForwardArgs& args = pass.args;
@@ -101,13 +84,13 @@ void load_tile(const Pass& pass, int t) {
     at.m[lane] = kNegInf;
     at.l[lane] = 0.0F;
     if (i >= tile.rows) continue;
-    const RowPlace place = place_of(pass, tile.first + i);
-    const KeySpan span = span_of(args, tile.first + i);
+    const RowPlace place = place_of(shape, pass.kv_head, tile.first + i);
+    const KeySpan span = span_of(shape, args.spans, tile.first + i);
     at.before[lane] = span.begin - 1;
     at.end[lane] = span.end;
-    at.m[lane] = args.state.m[place.state_row];
-    at.l[lane] = args.state.l[place.state_row];
-    u_rows[i] = args.state.u + place.state_row * shape.dim_v;
+    at.m[lane] = args.state.m[place.index];
+    at.l[lane] = args.state.l[place.index];
+    u_rows[i] = args.state.u + place.index * shape.dim_v;
     q_rows[i] = row_as_float(shape.dtype, args.q.data,
                              place.row * args.q.token_stride + place.head * args.q.head_stride,
                              shape.dim_qk, at.rows + int64_t{i} * kMaxHeadDim);
@@ -134,55 +117,30 @@ void store_tile(const Pass& pass, int t) {
     u_rows[i] = at.junk;
     if (i >= tile.rows) continue;
     const int64_t lane = int64_t{t} * kTileRows + i;
-    const RowPlace place = place_of(pass, tile.first + i);
-    args.state.m[place.state_row] = at.m[lane];
-    args.state.l[place.state_row] = at.l[lane];
-    u_rows[i] = args.state.u + place.state_row * shape.dim_v;
+    const RowPlace place = place_of(shape, pass.kv_head, tile.first + i);
+    args.state.m[place.index] = at.m[lane];
+    args.state.l[place.index] = at.l[lane];
+    u_rows[i] = args.state.u + place.index * shape.dim_v;
   }
   const int lanes = static_cast<int>(round_up(tile.rows, 4));
   unpack_transposed(at.u + int64_t{t} * pass.dim_v_pad * kTileRows, kTileRows, lanes, shape.dim_v,
                     u_rows);
 }
 
-// K as (panel, dim, kPanel); keys past the last are zeros.
-void pack_keys(const Pass& pass, int64_t first, int keys) {
+// Packs K as row panels and V as dim panels; keys and dims past the last are zeros.
+void pack_block(const Pass& pass, int64_t first, int keys) {
   const AttendShape& shape = pass.args.shape;
   const ConstView& k = pass.args.k;
-  const int dim = shape.dim_qk;
-  for (int panel = 0; panel < keys; panel += kPanel) {
-    const float* rows[kPanel];
-    for (int i = 0; i < kPanel; ++i) {
-      const int64_t offset = (first + panel + i) * k.token_stride + pass.kv_head * k.head_stride;
-      rows[i] = panel + i >= keys ? pass.at.junk
-                                  : row_as_float(shape.dtype, k.data, offset, dim,
-                                                 pass.at.rows + int64_t{i} * kMaxHeadDim);
-    }
-    pack_transposed(rows, kPanel, dim, pass.at.k + int64_t{panel} * dim, kPanel);
-  }
-}
-
-// V as (panel of dims, key, kPanel); dims and keys past the last are zeros.
-void pack_values(const Pass& pass, int64_t first, int keys) {
-  const AttendShape& shape = pass.args.shape;
   const ConstView& v = pass.args.v;
-  const int dim = shape.dim_v;
-  const int padded_keys = static_cast<int>(round_up(keys, kPanel));
-  float* padded = pass.at.rows + kMaxHeadDim;
-  for (int key = 0; key < padded_keys; ++key) {
-    const float* row = pass.at.junk;
-    if (key < keys) {
-      const int64_t offset = (first + key) * v.token_stride + pass.kv_head * v.head_stride;
-      row = row_as_float(shape.dtype, v.data, offset, dim, pass.at.rows);
-    }
-    if (dim != pass.dim_v_pad) {
-      std::memcpy(padded, row, sizeof(float) * static_cast<size_t>(dim));
-      for (int d = dim; d < pass.dim_v_pad; ++d) padded[d] = 0.0F;
-      row = padded;
-    }
-    for (int d = 0; d < pass.dim_v_pad; d += kPanel) {
-      std::memcpy(pass.at.v + int64_t{d} * pass.block + int64_t{key} * kPanel, row + d,
-                  sizeof(float) * kPanel);
-    }
+  const HeadRows k_rows{shape.dtype, k.data, k.token_stride, pass.kv_head * k.head_stride,
+                        shape.dim_qk};
+  const HeadRows v_rows{shape.dtype, v.data, v.token_stride, pass.kv_head * v.head_stride,
+                        shape.dim_v};
+  pack_row_panels(k_rows, first, keys, kPanel, pass.at.junk, pass.at.rows, pass.at.k);
+  for (int key = 0; key < round_up(keys, kPanel); ++key) {
+    const float* row = key < keys ? v_rows.row(first + key, pass.at.rows) : pass.at.junk;
+    pack_dims(row, shape.dim_v, kPanel, int64_t{pass.block} * kPanel,
+              pass.at.v + int64_t{key} * kPanel);
   }
 }
 
@@ -214,11 +172,12 @@ void score_range(const Pass& pass, const TileView& tile, int lo, int hi) {
   int key = lo;
   for (; key + kPanels * kPanel <= hi; key += kPanels * kPanel) {
     score_panels<kPanels, kVecs, !kMasked>(pass.at.k + int64_t{key} * dim, dim, tile.q,
-                                           pass.at.scores + key * kTileRows, pass.at.peak);
+                                           pass.at.scores + key * kTileRows, kTileRows,
+                                           pass.at.peak);
   }
   for (; key < hi; key += kPanel) {
     score_panels<1, kVecs, !kMasked>(pass.at.k + int64_t{key} * dim, dim, tile.q,
-                                     pass.at.scores + key * kTileRows, pass.at.peak);
+                                     pass.at.scores + key * kTileRows, kTileRows, pass.at.peak);
   }
   if (!kMasked) return;
   for (int j = 0; j < kVecs; ++j) {
@@ -294,11 +253,11 @@ void add_values(const Pass& pass, const TileView& tile) {
   int panel = 0;
   const int panels = pass.dim_v_pad / kPanel;
   for (; panel + kPanels <= panels; panel += kPanels) {
-    value_panels<kPanels, kVecs>(v + panel * stride, stride, weights, keys, pass.at.alpha,
-                                 tile.u + panel * kPanel * kTileRows);
+    value_panels<kPanels, kVecs>(v + panel * stride, stride, weights, kTileRows, keys,
+                                 pass.at.alpha, tile.u + panel * kPanel * kTileRows);
   }
   for (; panel < panels; ++panel) {
-    value_panels<1, kVecs>(v + panel * stride, stride, weights, keys, pass.at.alpha,
+    value_panels<1, kVecs>(v + panel * stride, stride, weights, kTileRows, keys, pass.at.alpha,
                            tile.u + panel * kPanel * kTileRows);
   }
 }
@@ -327,8 +286,7 @@ void attend_block(const Pass& pass, int64_t block_begin, int keys) {
     tile.keys = keys_in_block(rows, block_begin, keys, kPanel);
     if (tile.keys.empty()) continue;
     if (!packed) {
-      pack_keys(pass, block_begin, keys);
-      pack_values(pass, block_begin, keys);
+      pack_block(pass, block_begin, keys);
       packed = true;
     }
     tile.before = pass.at.before + lane;
@@ -369,7 +327,7 @@ void run_pass(const ForwardArgs& args, const RowRange& rows, Workspace& workspac
   int64_t key_end = 0;
   for (int64_t row = rows.begin; row < rows.end;) {
     RowTile& tile = pass.at.tiles[pass.tiles];
-    tile = make_tile(args, row, rows.end, kTileRows);
+    tile = make_tile(shape, args.spans, row, rows.end, kTileRows);
     row += tile.rows;
     load_tile(pass, pass.tiles++);
     if (tile.hull_begin >= tile.hull_end) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/attend.h"
+#include "kernels/cpu/attend_backward.h"
 
 namespace ring::cpu {
 
@@ -22,5 +23,25 @@ struct RowRange {
 
 // Runs on the best instruction set allowed (kernels/cpu/isa.h).
 void attend_rows(const ForwardArgs& args, const RowRange& rows, Workspace& workspace);
+
+struct BackwardArgs {
+  AttendShape shape;
+  BackwardInput in;
+  const KeySpan* spans = nullptr;
+  BackwardOutput out;
+};
+
+// One unit of the backward kernel: `rows` of one KV head against its keys [key_begin, key_end).
+// Units of a head must run so that every unit comes after the one before it in rows and the one
+// before it in keys; then every sum is made in the same order.
+struct BackwardUnit {
+  RowRange rows;
+  int64_t key_begin = 0;
+  int64_t key_end = 0;
+};
+inline constexpr int64_t kUnitRows = 576;
+inline constexpr int64_t kUnitKeys = 384;
+
+void attend_backward_unit(const BackwardArgs& args, const BackwardUnit& unit, Workspace& workspace);
 
 }  // namespace ring::cpu

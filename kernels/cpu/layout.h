@@ -46,6 +46,12 @@ inline int64_t most_tiles(const AttendShape& shape, int64_t rows, int width) {
   return rows / width + (shape.q_rows >= width ? rows / shape.q_rows : 0) + 2;
 }
 
+// At most this many lanes, used or not, in the tiles of any instruction set.
+inline int64_t most_lanes(const AttendShape& shape, int64_t rows) {
+  const int64_t ends = shape.q_rows >= kMaxTileRows ? kMaxTileRows * (rows / shape.q_rows) : rows;
+  return rows + ends + 2 * kMaxTileRows;
+}
+
 // Rows stacked for one KV head.
 inline int64_t stacked_rows(const AttendShape& shape) {
   return shape.q_rows * (shape.heads / shape.kv_heads);

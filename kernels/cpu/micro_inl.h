@@ -32,6 +32,8 @@ constexpr int kVectors = 3;
 constexpr int kPanel = 4;
 constexpr int kVectors = 3;
 #endif
+// Long enough that branch prediction sees the ends of the common loops coming.
+constexpr int kUnroll = 8;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Df()));
 constexpr int kTileRows = kVectors * kLanes;
 static_assert(kTileRows % 4 == 0);
@@ -62,10 +64,10 @@ HWY_INLINE Vf exp2_clamped(Vf x) {
   return hn::BitCast(df, hn::Add(hn::BitCast(di, p), exponent));
 }
 
-// acc[panel * kPanel + i][j] += sum over k < n of a[panel][k * kPanel + i] * b[k * kTileRows + j].
+// acc[panel * kPanel + i][j] = sum over k < n of a[panel][k * kPanel + i] * b[k * ld + j].
 template <int kPanels, int kVecs>
 HWY_INLINE void multiply_panels(const float* HWY_RESTRICT a, int64_t panel_stride,
-                                const float* HWY_RESTRICT b, int n,
+                                const float* HWY_RESTRICT b, int64_t ld, int n,
                                 Vf (&acc)[kPanels * kPanel][kVecs]) {
   const Df df;
 #pragma GCC unroll 16
@@ -73,11 +75,11 @@ HWY_INLINE void multiply_panels(const float* HWY_RESTRICT a, int64_t panel_strid
 #pragma GCC unroll 4
     for (int j = 0; j < kVecs; ++j) acc[i][j] = hn::Zero(df);
   }
-#pragma GCC unroll 2
+#pragma GCC unroll kUnroll
   for (int k = 0; k < n; ++k) {
     Vf lanes[kVecs];
 #pragma GCC unroll 4
-    for (int j = 0; j < kVecs; ++j) lanes[j] = hn::Load(df, b + k * kTileRows + j * kLanes);
+    for (int j = 0; j < kVecs; ++j) lanes[j] = hn::Load(df, b + k * ld + j * kLanes);
 #pragma GCC unroll 16
     for (int i = 0; i < kPanels * kPanel; ++i) {
       const Vf factor = hn::Set(df, a[i / kPanel * panel_stride + k * kPanel + i % kPanel]);
@@ -90,16 +92,16 @@ HWY_INLINE void multiply_panels(const float* HWY_RESTRICT a, int64_t panel_strid
 // Scores of kPanels panels of keys: scores (key, lane) = K Q^T. With kMax also raises `peak`.
 template <int kPanels, int kVecs, bool kMax>
 HWY_INLINE void score_panels(const float* k_panel, int dim, const float* q_tile, float* scores,
-                             float* peak) {
+                             int64_t ld, float* peak) {
   const Df df;
   Vf acc[kPanels * kPanel][kVecs];
-  multiply_panels<kPanels, kVecs>(k_panel, int64_t{dim} * kPanel, q_tile, dim, acc);
+  multiply_panels<kPanels, kVecs>(k_panel, int64_t{dim} * kPanel, q_tile, kTileRows, dim, acc);
 #pragma GCC unroll 4
   for (int j = 0; j < kVecs; ++j) {
     Vf top = kMax ? hn::Load(df, peak + j * kLanes) : hn::Zero(df);
 #pragma GCC unroll 16
     for (int i = 0; i < kPanels * kPanel; ++i) {
-      hn::Store(acc[i][j], df, scores + i * kTileRows + j * kLanes);
+      hn::Store(acc[i][j], df, scores + i * ld + j * kLanes);
       if (kMax) top = hn::Max(top, acc[i][j]);
     }
     if (kMax) hn::Store(top, df, peak + j * kLanes);
@@ -109,10 +111,10 @@ HWY_INLINE void score_panels(const float* k_panel, int dim, const float* q_tile,
 // sums (dim, lane) of kPanels panels of dims: sums = sums * alpha + V^T P over `keys` keys.
 template <int kPanels, int kVecs>
 HWY_INLINE void value_panels(const float* v_panel, int64_t panel_stride, const float* weights,
-                             int keys, const float* alpha, float* sums) {
+                             int64_t ld, int keys, const float* alpha, float* sums) {
   const Df df;
   Vf acc[kPanels * kPanel][kVecs];
-  multiply_panels<kPanels, kVecs>(v_panel, panel_stride, weights, keys, acc);
+  multiply_panels<kPanels, kVecs>(v_panel, panel_stride, weights, ld, keys, acc);
 #pragma GCC unroll 4
   for (int j = 0; j < kVecs; ++j) {
     const Vf scale = hn::Load(df, alpha + j * kLanes);
@@ -120,6 +122,50 @@ HWY_INLINE void value_panels(const float* v_panel, int64_t panel_stride, const f
     for (int i = 0; i < kPanels * kPanel; ++i) {
       float* out = sums + i * kTileRows + j * kLanes;
       hn::Store(hn::MulAdd(hn::Load(df, out), scale, acc[i][j]), df, out);
+    }
+  }
+}
+
+// Register tile of the products that sum over queries: kOuterRows keys by kOuterWidth dims.
+#if HWY_TARGET == HWY_SCALAR
+constexpr int kOuterRows = 4;
+constexpr int kOuterVectors = 4;
+#else
+constexpr int kOuterRows = kPanel / 4 * 6;
+constexpr int kOuterVectors = 2;
+#endif
+constexpr int kOuterWidth = kOuterVectors * kLanes;
+
+// sums[i * sums_ld + j] += sum over k < n of a[i * a_ld + k] * b[k * kOuterWidth + j].
+HWY_INLINE void add_outer(const float* HWY_RESTRICT a, int64_t a_ld, const float* HWY_RESTRICT b,
+                          int n, float* sums, int64_t sums_ld) {
+  const Df df;
+  Vf acc[kOuterRows][kOuterVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kOuterRows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kOuterVectors; ++j) acc[i][j] = hn::Zero(df);
+  }
+#pragma GCC unroll kUnroll
+  for (int k = 0; k < n; ++k) {
+    Vf lanes[kOuterVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < kOuterVectors; ++j) {
+      lanes[j] = hn::Load(df, b + k * kOuterWidth + j * kLanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kOuterRows; ++i) {
+      const Vf factor = hn::Set(df, a[i * a_ld + k]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kOuterVectors; ++j) acc[i][j] = hn::MulAdd(factor, lanes[j], acc[i][j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kOuterRows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kOuterVectors; ++j) {
+      float* out = sums + i * sums_ld + j * kLanes;
+      hn::Store(hn::Add(hn::Load(df, out), acc[i][j]), df, out);
     }
   }
 }

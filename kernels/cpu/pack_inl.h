@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "core/dtype.h"
+#include "kernels/cpu/attend.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ring::cpu::HWY_NAMESPACE {
@@ -123,6 +124,45 @@ HWY_INLINE void unpack_transposed(const float* HWY_RESTRICT src, int ld, int lan
       for (int j = 0; j < 4; ++j) rows[i + j][d] = src[d * ld + i + j];
     }
   }
+}
+
+// Rows of one head of a stored tensor.
+struct HeadRows {
+  DType dtype;
+  const void* data;
+  int64_t stride;  // elements between rows
+  int64_t base;    // element at which row 0 begins
+  int dim;
+
+  const float* row(int64_t index, float* scratch) const {
+    return row_as_float(dtype, data, base + index * stride, dim, scratch);
+  }
+};
+
+// Row panels: dst (panel, dim, height) of rows [first, first + count); the last panel is filled up
+// with the row `zeros`. `scratch` holds `height` rows of kMaxHeadDim.
+HWY_INLINE void pack_row_panels(const HeadRows& rows, int64_t first, int count, int height,
+                                const float* zeros, float* scratch, float* dst) {
+  for (int panel = 0; panel < count; panel += height) {
+    const float* sources[16];
+    for (int i = 0; i < height; ++i) {
+      sources[i] = panel + i < count
+                       ? rows.row(first + panel + i, scratch + int64_t{i} * kMaxHeadDim)
+                       : zeros;
+    }
+    pack_transposed(sources, height, rows.dim, dst + int64_t{panel} * rows.dim, height);
+  }
+}
+
+// One row into dim panels: dst[(d / width) * panel_stride + d % width] = row[d], zeros from `dim`
+// up to a whole panel.
+HWY_INLINE void pack_dims(const float* row, int dim, int width, int64_t panel_stride, float* dst) {
+  int d = 0;
+  for (; d + width <= dim; d += width, dst += panel_stride) {
+    std::memcpy(dst, row + d, sizeof(float) * static_cast<size_t>(width));
+  }
+  if (d == dim) return;
+  for (int i = 0; i < width; ++i) dst[i] = d + i < dim ? row[d + i] : 0.0F;
 }
 
 }  // namespace ring::cpu::HWY_NAMESPACE

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cpu/block_args.h"
+#include "kernels/cpu/attend.h"
 
 namespace ring::cpu {
 
@@ -24,24 +24,38 @@ struct TileKeys {
   bool empty() const { return lo >= hi; }
 };
 
-inline KeySpan span_of(const ForwardArgs& args, int64_t stacked_row) {
-  if (args.spans == nullptr) return {0, static_cast<int32_t>(args.shape.kv_rows)};
-  return args.spans[stacked_row % args.shape.q_rows];
+inline KeySpan span_of(const AttendShape& shape, const KeySpan* spans, int64_t stacked_row) {
+  if (spans == nullptr) return {0, static_cast<int32_t>(shape.kv_rows)};
+  return spans[stacked_row % shape.q_rows];
+}
+
+// Where a stacked row lies: its query head, its row there, and both as one index (head, row).
+struct RowPlace {
+  int64_t head = 0;
+  int64_t row = 0;
+  int64_t index = 0;
+};
+
+inline RowPlace place_of(const AttendShape& shape, int kv_head, int64_t stacked_row) {
+  const int64_t group = shape.heads / shape.kv_heads;
+  const int64_t head = kv_head * group + stacked_row / shape.q_rows;
+  const int64_t row = stacked_row % shape.q_rows;
+  return {head, row, head * shape.q_rows + row};
 }
 
 // The tile that starts at stacked row `first`. Unless the rows of a head are fewer than a tile, a
 // tile stays within one head, where neighbours see nearly the same keys.
-inline RowTile make_tile(const ForwardArgs& args, int64_t first, int64_t end, int width) {
+inline RowTile make_tile(const AttendShape& shape, const KeySpan* spans, int64_t first, int64_t end,
+                         int width) {
   RowTile tile;
   tile.first = first;
   int64_t rows = std::min<int64_t>(width, end - first);
-  const int64_t q_rows = args.shape.q_rows;
-  if (q_rows >= width) rows = std::min(rows, q_rows - first % q_rows);
+  if (shape.q_rows >= width) rows = std::min(rows, shape.q_rows - first % shape.q_rows);
   tile.rows = static_cast<int>(rows);
   tile.hull_begin = INT32_MAX;
   tile.core_end = INT32_MAX;
   for (int64_t row = first; row < first + rows; ++row) {
-    const KeySpan span = span_of(args, row);
+    const KeySpan span = span_of(shape, spans, row);
     tile.core_begin = std::max(tile.core_begin, span.begin);
     tile.core_end = std::min(tile.core_end, span.end);
     if (span.begin >= span.end) {

@@ -1,0 +1,269 @@
+// The backward block kernel on every instruction set against the fp64 oracle.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/attend_backward.h"
+#include "kernels/cpu/parallel.h"
+#include "tests/kernels/cpu_support.h"
+
+namespace ring::test {
+namespace {
+
+using cpu::AttendShape;
+
+AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
+                     int dim_v, DType dtype = DType::kF32) {
+  return {q_rows, kv_rows, heads, kv_heads,
+          dim_qk, dim_v,   dtype, static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim_qk)))};
+}
+
+// A case with what the backward pass needs from the forward pass.
+struct Backward {
+  Case c;
+  Tensor d_out;
+  std::vector<float> lse, delta;
+
+  Backward(Case given, uint64_t seed, cpu::Workspace& workspace)
+      : c(std::move(given)),
+        d_out(c.shape.dtype, c.shape.q_rows, c.shape.heads, c.shape.dim_v,
+              Tensor::Layout::kTokenMajor, 2) {
+    std::mt19937_64 random(seed);
+    d_out.fill_normal(random, 1.0);
+    State state = run(c, workspace);
+    Tensor out(c.shape.dtype, c.shape.q_rows, c.shape.heads, c.shape.dim_v,
+               Tensor::Layout::kHeadMajor, 1);
+    lse.resize(state.m.size());
+    delta.resize(state.m.size());
+    cpu::finalize(c.shape, state.view(), out.writable(), lse.data());
+    cpu::compute_delta(c.shape, out.view(), d_out.view(), delta.data());
+  }
+  cpu::BackwardInput input() const {
+    return {c.q.view(), c.k.view(), c.v.view(), d_out.view(), lse.data(), delta.data()};
+  }
+};
+
+struct Sums {
+  explicit Sums(const AttendShape& s, float start = 0.0F)
+      : dq(static_cast<size_t>(s.heads * s.q_rows * s.dim_qk), start),
+        dk(static_cast<size_t>(s.kv_heads * s.kv_rows * s.dim_qk), start),
+        dv(static_cast<size_t>(s.kv_heads * s.kv_rows * s.dim_v), start) {}
+  cpu::BackwardOutput view() { return {dq.data(), dk.data(), dv.data()}; }
+  bool operator==(const Sums&) const = default;
+  std::vector<float> dq, dk, dv;
+};
+
+// Sums over all terms of |term| times the relative error a term may have (docs/numerics.md).
+struct Bounds {
+  std::vector<double> dq, dk, dv;
+};
+
+Bounds bounds_of(const Backward& b) {
+  constexpr double kU = 0x1p-24;
+  const AttendShape& s = b.c.shape;
+  const reference::Problem p = b.c.oracle();
+  const reference::Output forward = reference::attend(p);
+  const reference::Tensor d_out = b.d_out.oracle();
+  const double round_out = s.dtype == DType::kF32 ? kU : s.dtype == DType::kBF16 ? 0x1p-8 : 0x1p-11;
+  const Sums sizes(s);
+  Bounds bounds;
+  bounds.dq.resize(sizes.dq.size());
+  bounds.dk.resize(sizes.dk.size());
+  bounds.dv.resize(sizes.dv.size());
+  const double terms = static_cast<double>(s.kv_rows + s.q_rows * s.heads) + 32.0;
+  for (int64_t h = 0; h < s.heads; ++h) {
+    const int64_t kv = h / (s.heads / s.kv_heads);
+    for (int64_t i = 0; i < s.q_rows; ++i) {
+      double g = 0.0;          // max over keys of sum |d_out v|
+      double score_max = 0.0;  // max over keys of |scale| sum |q k|
+      std::vector<double> weights(static_cast<size_t>(s.kv_rows));
+      for (int64_t j = 0; j < s.kv_rows; ++j) {
+        if (p.visible && !p.visible(i, j)) continue;
+        double score = 0.0;
+        double magnitude = 0.0;
+        double g_j = 0.0;
+        for (int64_t d = 0; d < s.dim_qk; ++d) {
+          const double product = p.scale * p.q.at(i, h, d) * p.k.at(j, kv, d);
+          score += product;
+          magnitude += std::fabs(product);
+        }
+        for (int64_t d = 0; d < s.dim_v; ++d) {
+          g_j += std::fabs(d_out.at(i, h, d) * p.v.at(j, kv, d));
+        }
+        g = std::max(g, g_j);
+        score_max = std::max(score_max, magnitude);
+        weights[static_cast<size_t>(j)] =
+            std::exp(score - forward.lse[static_cast<size_t>(h * s.q_rows + i)]);
+      }
+      const double weight_error = kU * (2.0 * (s.dim_qk + 8) * score_max + terms) + 6e-7;
+      const double slope_error =
+          g * (4.0 * weight_error + 4.0 * kU * (s.dim_v + terms) + round_out);
+      for (int64_t j = 0; j < s.kv_rows; ++j) {
+        const double w = weights[static_cast<size_t>(j)];
+        for (int64_t d = 0; d < s.dim_qk; ++d) {
+          const double f = w * slope_error * std::fabs(p.scale);
+          bounds.dq[static_cast<size_t>((h * s.q_rows + i) * s.dim_qk + d)] +=
+              f * std::fabs(p.k.at(j, kv, d));
+          bounds.dk[static_cast<size_t>((kv * s.kv_rows + j) * s.dim_qk + d)] +=
+              f * std::fabs(p.q.at(i, h, d));
+        }
+        for (int64_t d = 0; d < s.dim_v; ++d) {
+          bounds.dv[static_cast<size_t>((kv * s.kv_rows + j) * s.dim_v + d)] +=
+              w * (weight_error + kU * terms) * std::fabs(d_out.at(i, h, d));
+        }
+      }
+    }
+  }
+  return bounds;
+}
+
+std::optional<std::string> first_difference(const char* name, const std::vector<float>& have,
+                                            const std::vector<double>& want,
+                                            const std::vector<double>& bound) {
+  for (size_t i = 0; i < have.size(); ++i) {
+    // 1e-28: weights below 2^-100 count as 2^-100.
+    if (!(std::fabs(have[i] - want[i]) <= bound[i] + 1e-28)) {
+      return fmt::format("{}[{}]: {} instead of {}, bound {}", name, i, have[i], want[i], bound[i]);
+    }
+  }
+  return std::nullopt;
+}
+
+class CpuBackward : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { cpu::force_isa(GetParam()); }
+  void TearDown() override { cpu::force_isa(""); }
+
+  void expect_exact(const Backward& b) {
+    Sums sums(b.c.shape);
+    cpu::attend_backward(b.c.shape, b.input(), b.c.span_data(), sums.view(), workspace_);
+    const reference::Gradients want = reference::attend_backward(b.c.oracle(), b.d_out.oracle());
+    const Bounds bounds = bounds_of(b);
+    for (const auto& error : {first_difference("dq", sums.dq, want.dq, bounds.dq),
+                              first_difference("dk", sums.dk, want.dk, bounds.dk),
+                              first_difference("dv", sums.dv, want.dv, bounds.dv)}) {
+      EXPECT_FALSE(error) << *error;
+    }
+  }
+  cpu::Workspace workspace_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Isa, CpuBackward, testing::ValuesIn(cpu::runnable_isas()),
+                         [](const auto& isa) { return isa.param; });
+
+TEST_P(CpuBackward, AnyHeadDims) {
+  uint64_t seed = 1;
+  for (const auto& [dim_qk, dim_v] :
+       std::vector<std::pair<int, int>>{{1, 1}, {3, 5}, {20, 12}, {64, 64}, {80, 96}, {17, 256}}) {
+    SCOPED_TRACE(fmt::format("dims {} {}", dim_qk, dim_v));
+    expect_exact(Backward(Case(shape_of(30, 70, 2, 1, dim_qk, dim_v), seed), seed, workspace_));
+    ++seed;
+  }
+}
+
+TEST_P(CpuBackward, RandomShapesLayoutsSpansAndDtypes) {
+  std::mt19937_64 random(17);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 20; ++i) {
+    const int kv_heads = static_cast<int>(pick(1, 2));
+    const int group = static_cast<int>(pick(1, 3));
+    const AttendShape shape = shape_of(pick(1, 130), pick(1, 420), kv_heads * group, kv_heads,
+                                       static_cast<int>(pick(1, 34)), static_cast<int>(pick(1, 34)),
+                                       static_cast<DType>(pick(0, 2)));
+    const auto layout = pick(0, 1) == 0 ? Tensor::Layout::kTokenMajor : Tensor::Layout::kHeadMajor;
+    Case c(shape, random(), 1.0, layout, pick(0, 5));
+    const int64_t mask = pick(0, 2);
+    if (mask == 1) c.make_causal(pick(-20, 300));
+    if (mask == 2) c.make_random_spans(random());
+    SCOPED_TRACE(fmt::format("case {} mask {}", i, mask));
+    expect_exact(Backward(std::move(c), random(), workspace_));
+  }
+}
+
+TEST_P(CpuBackward, SeveralUnitsAndNegativeScale) {
+  AttendShape shape = shape_of(620, 800, 1, 1, 8, 8);
+  shape.scale = -shape.scale;
+  Case c(shape, 5);
+  c.make_causal(180);
+  expect_exact(Backward(std::move(c), 6, workspace_));
+}
+
+// The sums are added to what is there, and rows that see nothing add exactly nothing.
+TEST_P(CpuBackward, AddsToWhatIsThere) {
+  Case c(shape_of(40, 50, 1, 1, 8, 8), 7);
+  c.make_causal(-20);
+  const Backward b(std::move(c), 8, workspace_);
+  Sums from_zero(b.c.shape);
+  Sums from_eight(b.c.shape, 8.0F);
+  cpu::attend_backward(b.c.shape, b.input(), b.c.span_data(), from_zero.view(), workspace_);
+  cpu::attend_backward(b.c.shape, b.input(), b.c.span_data(), from_eight.view(), workspace_);
+  for (size_t i = 0; i < from_zero.dq.size(); ++i) {
+    if (i < 20 * 8) {
+      EXPECT_EQ(from_eight.dq[i], 8.0F);
+    }
+    EXPECT_NEAR(from_eight.dq[i], 8.0F + from_zero.dq[i], 4e-6);
+  }
+}
+
+TEST_P(CpuBackward, BlocksAddUpToTheWhole) {
+  const Backward b(Case(shape_of(50, 500, 2, 1, 16, 16), 9), 10, workspace_);
+  Sums whole(b.c.shape);
+  cpu::attend_backward(b.c.shape, b.input(), nullptr, whole.view(), workspace_);
+  Sums parts(b.c.shape);
+  for (const int64_t begin : {0, 123, 300}) {
+    const int64_t end = begin == 0 ? 123 : begin == 123 ? 300 : 500;
+    AttendShape part = b.c.shape;
+    part.kv_rows = end - begin;
+    cpu::BackwardInput input = b.input();
+    input.k.data = static_cast<const float*>(input.k.data) + begin * input.k.token_stride;
+    input.v.data = static_cast<const float*>(input.v.data) + begin * input.v.token_stride;
+    cpu::BackwardOutput output = parts.view();
+    output.dk += begin * 16;
+    output.dv += begin * 16;
+    cpu::attend_backward(part, input, nullptr, output, workspace_);
+  }
+  EXPECT_EQ(parts.dk, whole.dk);
+  EXPECT_EQ(parts.dv, whole.dv);
+  for (size_t i = 0; i < whole.dq.size(); ++i) EXPECT_NEAR(parts.dq[i], whole.dq[i], 1e-5);
+}
+
+TEST(CpuBackwardTeam, HasTheBitsOfOneThread) {
+  cpu::Workspace workspace;
+  Case c(shape_of(1300, 900, 2, 2, 12, 12), 11);
+  c.make_causal(-300);
+  const Backward b(std::move(c), 12, workspace);
+  Sums one(b.c.shape);
+  cpu::attend_backward(b.c.shape, b.input(), b.c.span_data(), one.view(), workspace);
+  for (const int threads : {1, 2, 5}) {
+    cpu::ThreadTeam team(threads);
+    cpu::ParallelKernels kernels(team, {});
+    Sums many(b.c.shape);
+    kernels.attend_backward(b.c.shape, b.input(), b.c.span_data(), many.view());
+    EXPECT_TRUE(many == one) << threads;
+  }
+}
+
+TEST(CpuBackwardScratch, StaysWithinItsBound) {
+  for (const int64_t q_rows : {1, 5, 24, 100, 3000}) {
+    const AttendShape shape = shape_of(q_rows, 300, 6, 2, 33, 31);
+    cpu::Workspace forward;
+    const Backward b(Case(shape, 13), 14, forward);
+    cpu::Workspace workspace;
+    workspace.reserve(cpu::backward_workspace_bytes(shape));
+    const int64_t before = workspace.capacity_bytes();
+    Sums sums(shape);
+    cpu::attend_backward(shape, b.input(), nullptr, sums.view(), workspace);
+    EXPECT_EQ(workspace.capacity_bytes(), before) << q_rows;
+  }
+}
+
+}  // namespace
+}  // namespace ring::test
