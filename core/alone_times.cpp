@@ -12,6 +12,10 @@
 namespace ring {
 namespace {
 
+/// Mean number of flows up to which a transfer counts as alone: a neighbour that begins a little
+/// before this one ends is not what made it slow.
+constexpr double kAloneOnLink = 1.01;
+
 /// How many flows were on a link at any time, as the integral of that number.
 class FlowCount {
  public:
@@ -175,17 +179,21 @@ class AloneTimesBuilder {
     }
     const Route* route = route_of(node);
     if (route == nullptr || route->links.empty() || route->bytes_per_s <= 0) return;
-    times_.alone_ps[at] = route->latency_ps + picoseconds_from_seconds(bytes / route->bytes_per_s);
     const auto [begin_ps, end_ps] = wire_time(graph_, node);
-    double least = 0;
+    double least = 0, flows_there = 1;
     for (const int link : route->links) {
-      const double share = machine_.topology.links()[static_cast<size_t>(link)].bytes_per_s /
-                           flows_[resource_of(link)].mean(begin_ps, end_ps);
+      const double flows = flows_[resource_of(link)].mean(begin_ps, end_ps);
+      const double share =
+          machine_.topology.links()[static_cast<size_t>(link)].bytes_per_s / std::max(1.0, flows);
       int32_t& tightest = times_.tightest_link[at];
       if (tightest >= 0 && share >= least) continue;
       tightest = link;
       least = share;
+      flows_there = flows;
     }
+    // A link that nobody else used may be slower than stated, but it was not shared.
+    if (flows_there <= kAloneOnLink) return;
+    times_.alone_ps[at] = route->latency_ps + picoseconds_from_seconds(bytes / route->bytes_per_s);
   }
 
   const RunGraph& graph_;

@@ -26,9 +26,10 @@ struct AloneTimes {
 };
 
 /// Transfers: latency of the route plus bytes over its narrowest link, or the cost of a copy where
-/// the receiver copies. Attention: its cost alone, but only where something can disturb it: several
-/// ranks on one processor, or a machine on which attention slows beside other work. Flows on a link
-/// are counted from the timeline itself, so that a measured run is explained by what it did.
+/// the receiver copies; not known where nobody else used the tightest link. Attention: its cost
+/// alone, but only where something can disturb it: several ranks on one processor, or a machine on
+/// which attention slows beside other work. Flows on a link are counted from the timeline itself,
+/// so that a measured run is explained by what it did.
 AloneTimes alone_times(const RunGraph& graph, const Machine& machine);
 
 /// "NIC n0.nic (n0.switch -> n0.nic, 25.0 GB/s)" or "nvlink g0 -> g1 (300 GB/s)".

@@ -118,7 +118,7 @@ class PathBlamer {
   void find_work_windows() {
     first_work_ps_.assign(static_cast<size_t>(graph_.program().ranks()), -1);
     for (const Slice& slice : graph_.timeline().slices) {
-      if (!is_work(slice.kind)) continue;
+      if (!is_work(slice.kind) || slice.end_ps <= slice.start_ps) continue;
       Picoseconds& first = first_work_ps_[static_cast<size_t>(slice.op.rank)];
       if (first < 0 || slice.start_ps < first) first = slice.start_ps;
       last_work_ps_ = std::max(last_work_ps_, slice.end_ps);
@@ -150,25 +150,34 @@ class PathBlamer {
   void blame_transfer(OpId id, const Op& op, Interval piece) {
     const int32_t from = op.kind == OpKind::kSend ? id.rank : op.peer;
     const int32_t to = op.kind == OpKind::kSend ? op.peer : id.rank;
-    const bool is_rank = to >= 0 && to < graph_.program().ranks();
-    const Picoseconds first_ps = is_rank ? first_work_ps_[static_cast<size_t>(to)] : -1;
-    const Picoseconds fill_end_ps = first_ps < 0 ? 0 : first_ps;
-    const Picoseconds drain_ps = first_ps < 0 ? path_.makespan_ps : last_work_ps_;
-    const Picoseconds filled_ps = piece.clipped(0, fill_end_ps).length_ps();
-    const Picoseconds drained_ps =
-        piece.clipped(std::max(drain_ps, fill_end_ps), path_.makespan_ps).length_ps();
-    if (filled_ps > 0) add(BlameKind::kFill, filled_ps, to, from);
-    if (drained_ps > 0) add(BlameKind::kDrain, drained_ps, to, from);
-    const Picoseconds exposed_ps = piece.length_ps() - filled_ps - drained_ps;
     const int64_t node = graph_.node(id);
     const Picoseconds wire_ps = wire_time_ps(graph_, node);
-    const Picoseconds hop_ps = scaled(exposed_ps, alone_.alone_within(node, wire_ps), wire_ps);
-    const Picoseconds own_ps = wire_ps > 0 ? hop_ps : exposed_ps;
-    if (own_ps > 0) add(BlameKind::kHop, own_ps, to, from);
-    if (own_ps == exposed_ps) return;
+    const Picoseconds own_ps =
+        wire_ps > 0 ? scaled(piece.length_ps(), alone_.alone_within(node, wire_ps), wire_ps)
+                    : piece.length_ps();
+    blame_contention(node, from, to, piece.length_ps() - own_ps);
+    const Picoseconds first_ps =
+        to >= 0 && to < graph_.program().ranks() ? first_work_ps_[static_cast<size_t>(to)] : -1;
+    const Picoseconds fill_end_ps = std::max<Picoseconds>(0, first_ps);
+    const Picoseconds drain_ps =
+        first_ps < 0 ? path_.makespan_ps : std::max(last_work_ps_, fill_end_ps);
+    const auto part_ps = [&](Interval part) {
+      return scaled(own_ps, part.length_ps(), piece.length_ps());
+    };
+    const Picoseconds filled_ps = part_ps(piece.clipped(0, fill_end_ps));
+    const Picoseconds drained_ps = part_ps(piece.clipped(drain_ps, path_.makespan_ps));
+    add(BlameKind::kFill, filled_ps, to, from);
+    add(BlameKind::kDrain, drained_ps, to, from);
+    add(BlameKind::kHop, own_ps - filled_ps - drained_ps, to, from);
+  }
+
+  void blame_contention(int64_t node, int32_t from, int32_t to, Picoseconds time_ps) {
     const int32_t link = alone_.link_of(node);
-    if (link < 0) return add(BlameKind::kContention, exposed_ps - own_ps, to, from);
-    add(BlameKind::kContention, exposed_ps - own_ps, -1, -1, link);
+    if (link < 0) {
+      add(BlameKind::kContention, time_ps, to, from);
+    } else {
+      add(BlameKind::kContention, time_ps, -1, -1, link);
+    }
   }
 
   void blame_work(const WorkKey& key, const WorkGroup& group) {

@@ -62,9 +62,24 @@ class ClusterBuilder {
     if (box_.pcie_bytes_per_s > 0) {
       add_pcie(host, gpus);
     } else {
-      for (int n = 0; n < box_.nics; ++n) add_nic(host, n, nvswitch);
+      add_nics_without_pcie(host, gpus, nvswitch);
     }
     cluster_.gpus.insert(cluster_.gpus.end(), gpus.begin(), gpus.end());
+  }
+
+  /// One NIC hangs on the switch of all GPUs; of several each has a port of its own for the GPUs
+  /// nearest to it, so that no route takes the NIC of others.
+  void add_nics_without_pcie(int host, const std::vector<int>& gpus, int nvswitch) {
+    if (box_.nics == 1) return add_nic(host, 0, nvswitch);
+    for (int n = 0; n < box_.nics; ++n) {
+      const int port = add(label(host, fmt::format("port{}", n)), NodeKind::kSwitch, host);
+      for (int g = 0; g < box_.gpus; ++g) {
+        if (g * box_.nics / box_.gpus != n) continue;
+        cluster_.topology.connect(gpus[static_cast<size_t>(g)], port, box_.nvlink_bytes_per_s,
+                                  box_.nvlink_latency_ps, "nvlink");
+      }
+      add_nic(host, n, port);
+    }
   }
 
   void add_pcie(int host, const std::vector<int>& gpus) {

@@ -19,8 +19,8 @@ struct BoxSpec {
   };
   std::vector<MeshEdge> mesh;
   double mesh_link_bytes_per_s = 0;
-  /// PCIe: GPUs share a switch with their NIC; switches hang on `sockets` hosts. 0: no PCIe, and
-  /// NICs sit on the NVSwitch.
+  /// PCIe: GPUs share a switch with their NIC; switches hang on `sockets` hosts. 0: no PCIe; one
+  /// NIC then sits on the NVSwitch, several on ports of the GPUs nearest to them.
   double pcie_bytes_per_s = 0;
   Picoseconds pcie_latency_ps = 0;
   int gpus_per_pcie_switch = 1;

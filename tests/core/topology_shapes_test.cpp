@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/formats/file_io.h"
 #include "core/machine_presets.h"
 #include "core/ring_closure.h"
 #include "core/ring_program.h"
@@ -72,6 +73,15 @@ TEST(TopologyShapes, EveryGpuHasItsOwnRail) {
     }
   }
   EXPECT_EQ(rail_links.size(), 16U);
+}
+
+TEST(TopologyShapes, NicsOfAClusterBelongToTheNearestGpus) {
+  const Shape shape = make_shape("cluster:nodes=2,gpus=4,nics=2,order=0-4-1-5-2-6-3-7");
+  const RingClosure closure = check_ring(shape.topology, shape.processors);
+  for (const RingHop& h : closure.hops) {
+    EXPECT_EQ(h.flows, 2) << h.from_rank;
+    EXPECT_EQ(h.share_bytes_per_s, 12.5e9);
+  }
 }
 
 // The public cube mesh: 8 pairs with one NVLink, 8 with two, 12 pairs with none.
@@ -271,6 +281,19 @@ TEST(TopologyFile, ReadsNodesLinksAndOrder) {
   EXPECT_EQ(hop(shape, 1, 0).bytes_per_s, 5e9);
   EXPECT_EQ(hop(shape, 0, 1).latency_ps, 5'000'000);
   EXPECT_EQ(shape.topology.links()[0].link_class, "pcie");
+}
+
+TEST(TopologyFile, TheDocumentedFileIsRead) {
+  const std::string page = read_file(RING_SOURCE_DIR "/docs/topology.md");
+  const size_t begin = page.find("```toml\n");
+  ASSERT_NE(begin, std::string::npos);
+  const size_t end = page.find("\n```", begin);
+  const Shape shape =
+      parse_topology(std::string_view(page).substr(begin + 8, end - begin - 7), "page");
+  EXPECT_TRUE(check_ring(shape.topology, shape.processors).closes);
+  for (const ShapeInfo& info : all_shapes()) {
+    EXPECT_THAT(page, HasSubstr("| `" + std::string(info.name) + "` |"));
+  }
 }
 
 /// The file with one piece of it replaced by another.

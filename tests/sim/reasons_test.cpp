@@ -92,7 +92,9 @@ TEST(Reasons, GoodOrderHasNoContention) {
 TEST(Reasons, TopologyChangesResults) {
   const RingProgram program = ring_program(8, 0);
   const auto time = [&](const char* machine) {
-    return static_cast<double>(simulate(program, machine_preset(machine)).makespan_ps);
+    Machine preset = machine_preset(machine);
+    preset.wakeup_s = 0;
+    return static_cast<double>(simulate(program, preset).makespan_ps);
   };
   const double in_order = time("cluster:nodes=2,gpus=4");
   EXPECT_NEAR(in_order, 7 * 2.69135456e9, 7);
@@ -100,10 +102,10 @@ TEST(Reasons, TopologyChangesResults) {
   // One NIC per GPU: interleaving costs nothing any more.
   EXPECT_NEAR(time("cluster:nodes=2,gpus=4,nics=4,order=0-4-1-5-2-6-3-7"), 7 * 2.69135456e9, 7);
   EXPECT_NEAR(time("cluster:nodes=1,gpus=8"), 7 * (2e6 + 67108864 / 0.3), 7);
-  // Two hops share a half duplex link only where a link carries both directions.
+  // Two ranks share a half duplex link only where a link carries both directions.
   const RingProgram pair = ring_program(2, 0);
   const double both = static_cast<double>(
-      simulate(pair, machine_preset("ring:ranks=2,half-duplex=yes")).makespan_ps);
+      simulate(pair, machine_preset("ring:ranks=2,half-duplex=yes")).makespan_ps);  // one step
   EXPECT_NEAR(both, 5e6 + 2 * 67108864 / 0.025, 2);
 }
 
@@ -117,11 +119,7 @@ TEST(Reasons, LateRankIsNamedInAStragglerRun) {
   // Per step 10 ms against a mean of (7 x 5 + 10) / 8.
   EXPECT_EQ(imbalance.time_ps, 7 * (10 * kMillisecond - 5625 * kMillisecond / 1000));
   EXPECT_EQ(run.blame.of(BlameKind::kContention), 0);
-  for (int r = 0; r < 8; ++r) {
-    const Picoseconds idle_ps =
-        run.account.ranks[static_cast<size_t>(r)].of(BubbleKind::kImbalance);
-    if (r == 3) EXPECT_EQ(idle_ps, 0);
-  }
+  EXPECT_EQ(run.account.ranks[3].of(BubbleKind::kImbalance), 0);
   EXPECT_GT(run.account.ranks[4].of(BubbleKind::kImbalance), 20 * kMillisecond);
 }
 
@@ -192,7 +190,8 @@ TEST(Reasons, ContiguousCausalIsImbalance) {
 
 // Two ranks and one buffer: the next message waits until the one before has been attended to.
 TEST(Reasons, ShallowPipelineIsCreditWait) {
-  Machine machine = free_links(2, 1e-9);
+  // A block takes 64 x 512 x 0.1 ns = 3.3 us, its message of 8 KiB 8.2 us.
+  Machine machine = free_links(2, 1e-10);
   for (Link& link : machine.topology.mutable_links()) link.bytes_per_s = 1e9;
   Tuning tuning;
   tuning.ranks = 2;

@@ -17,7 +17,7 @@ Problem small_problem() {
   Problem problem;
   problem.heads = problem.kv_heads = 2;
   problem.head_dim = problem.head_dim_v = 32;
-  problem.mask = Mask::causal(1000);
+  problem.mask = Mask::full(1000);
   return problem;
 }
 
