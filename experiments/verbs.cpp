@@ -3,7 +3,8 @@
 // A new verb is a file in experiments/verbs that defines `make_NAME_verb`, and a line here.
 #define RING_VERBS(VERB) \
   VERB(env)              \
-  VERB(strategies)
+  VERB(strategies)       \
+  VERB(why)
 
 namespace ring {
 
