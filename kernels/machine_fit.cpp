@@ -1,0 +1,212 @@
+#include "kernels/machine_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/fit.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/workspace.h"
+
+namespace ring {
+namespace {
+
+double robust_deviation(std::vector<double> values) {
+  const double middle = median(values);
+  for (double& value : values) value = std::fabs(value - middle);
+  return 1.4826 * median(values);  // Of a normal distribution, from the median deviation.
+}
+
+class MachineFit {
+ public:
+  MachineFit(const std::vector<const ProbeCollector*>& collectors, Machine& machine,
+             Calibration& calibration)
+      : collectors_(collectors), machine_(machine), calibration_(calibration) {
+    for (const ProbeCollector* collector : collectors) {
+      for (const ProbeSample& sample : collector->samples()) {
+        if (!sample.sample.seconds.empty()) samples_.push_back(sample);
+      }
+    }
+  }
+
+  void attend(DType dtype) {
+    const std::string label(name(dtype));
+    const auto is_of_dtype = [&label](const ProbeSample& sample) {
+      return sample.sample.probe == "attend" && sample.sample.labels.at("dtype") == label;
+    };
+    const auto fit = fit_samples("attend." + label, is_of_dtype);
+    if (!fit) return;
+    AttendCost cost;
+    for (size_t j = 0; j < attend_parameters().size(); ++j) {
+      const AttendParameter& parameter = attend_parameters()[j];
+      cost.*parameter.member = fit->parameters[j].value;
+      put(fmt::format("attend.{}.{}", label, parameter.name), fit->parameters[j],
+          "attention of one rank on one core");
+    }
+    machine_.attend[dtype] = cost;
+  }
+
+  void copy() {
+    const auto fit = fit_samples(
+        "transfer", [](const ProbeSample& sample) { return sample.sample.probe == "transfer"; });
+    if (!fit) return;
+    const ByteCostFit cost = byte_cost(*fit);
+    machine_.copy = cost.cost;
+    put("copy.start_s", cost.start_s, "messages between two threads on two cores");
+    put("copy.bytes_per_s", cost.bytes_per_s, "messages between two threads on two cores");
+  }
+
+  /// Merge and finalize have one rate and no start in the model.
+  void merge() {
+    std::vector<double> rates;
+    for (const ProbeSample& sample : samples_) {
+      if (sample.sample.probe != "merge" && sample.sample.probe != "finalize") continue;
+      rates.push_back(sample.sample.quantities.at("bytes") / median(sample.sample.seconds));
+    }
+    if (rates.empty()) return;
+    machine_.merge_bytes_per_s = median(rates);
+    put("merge_bytes_per_s", {median(rates), quantile(rates, 0.05), quantile(rates, 0.95)},
+        "merges and finalizes of one rank on one core");
+  }
+
+  void wakeup() {
+    for (const ProbeSample& sample : samples_) {
+      if (sample.sample.probe != "wakeup") continue;
+      const std::vector<double>& seconds = sample.sample.seconds;
+      machine_.wakeup_s = median(seconds);
+      put("wakeup_s", {median(seconds), quantile(seconds, 0.05), quantile(seconds, 0.95)},
+          "a sleeping lane on a busy core woken from another core");
+    }
+  }
+
+  /// All cores that copy at once, against one: what the memory gives in all.
+  void memory(int cores) {
+    std::vector<double> rates;
+    for (const ProbeSample& sample : samples_) {
+      if (sample.sample.probe != "transfer-all-cores") continue;
+      rates.push_back(2 * sample.sample.quantities.at("bytes") / median(sample.sample.seconds));
+    }
+    if (rates.empty() || cores < 2 || machine_.copy.bytes_per_s <= 0) return;
+    machine_.memory_bytes_per_s = std::max(median(rates), machine_.copy.bytes_per_s);
+    put("memory_bytes_per_s", {median(rates), quantile(rates, 0.05), quantile(rates, 0.95)},
+        "two messages at a time between two cores");
+  }
+
+  /// The same attention on all cores against on one.
+  void contention() {
+    std::vector<double> ratios;
+    for (const ProbeSample& all : samples_) {
+      if (all.sample.probe != "attend-all-cores") continue;
+      for (const ProbeSample& one : samples_) {
+        const bool is_twin = one.sample.probe == "attend" && one.features == all.features &&
+                             one.sample.quantities == all.sample.quantities;
+        if (is_twin) ratios.push_back(median(all.sample.seconds) / median(one.sample.seconds));
+      }
+    }
+    if (ratios.empty()) return;
+    const double factor = std::max(median(ratios), 1.0);
+    machine_.attend_contention = factor;
+    put("attend_contention",
+        {factor, std::min(quantile(ratios, 0.05), factor),
+         std::max(quantile(ratios, 0.95), factor)},
+        "the same attention on all cores and on one");
+  }
+
+  void noise() {
+    std::vector<double> ops, runs;
+    for (const ProbeCollector* collector : collectors_) {
+      const auto& noise = collector->op_noise();
+      ops.insert(ops.end(), noise.begin(), noise.end());
+      const double middle = median(collector->makespans());
+      for (const double seconds : collector->makespans()) {
+        if (collector->is_attention()) runs.push_back(std::log(seconds / middle));
+      }
+    }
+    machine_.noise = {robust_deviation(ops), robust_deviation(runs)};
+  }
+
+  void trust() {
+    for (const ProbeSample& sample : samples_) {
+      for (const auto& [quantity, value] : sample.sample.quantities) {
+        if (quantity == "bytes" && sample.sample.probe != "transfer") continue;
+        const std::string key = quantity == "bytes" ? "message_bytes" : quantity;
+        const bool is_range = key == "message_bytes" || key == "block_tokens" ||
+                              key == "query_rows" || key == "head_dim" || key == "head_dim_v";
+        if (!is_range) continue;
+        const auto [it, is_new] = machine_.trusted.try_emplace(key, TrustedRange{value, value});
+        it->second.low = std::min(it->second.low, value);
+        it->second.high = std::max(it->second.high, value);
+      }
+    }
+  }
+
+  void keep_samples() {
+    for (ProbeSample& sample : samples_) calibration_.samples.push_back(std::move(sample.sample));
+  }
+
+ private:
+  /// Fits the chosen samples and writes the fitted time into them.
+  template <class Choose>
+  std::optional<LinearFit> fit_samples(const std::string& key, const Choose& choose) {
+    std::vector<FitRow> fitted, held_out;
+    for (const ProbeSample& sample : samples_) {
+      if (!choose(sample)) continue;
+      auto& rows = sample.sample.is_held_out ? held_out : fitted;
+      rows.push_back({sample.features, median(sample.sample.seconds)});
+    }
+    if (fitted.empty() || fitted.size() < fitted.front().features.size()) return std::nullopt;
+    const LinearFit fit = fit_relative(fitted);
+    calibration_.fits[key] = judge(fit, fitted, held_out);
+    for (ProbeSample& sample : samples_) {
+      if (choose(sample)) sample.sample.fitted_s = fit.predict(sample.features);
+    }
+    return fit;
+  }
+
+  void put(const std::string& key, const FittedParameter& parameter, const char* source) {
+    calibration_.parameters[key] = parameter;
+    machine_.provenance[key] = std::string("measured: ") + source;
+  }
+
+  const std::vector<const ProbeCollector*>& collectors_;
+  Machine& machine_;
+  Calibration& calibration_;
+  std::vector<ProbeSample> samples_;
+};
+
+void describe_host(int cores, Machine& machine) {
+  machine.name = fmt::format("this machine, {} core{}", cores, cores == 1 ? "" : "s");
+  machine.transfer = TransferKind::kReceiverCopy;
+  for (int core = 0; core < cores; ++core) {
+    machine.processors.push_back(
+        machine.topology.add_node({fmt::format("core{}", core), NodeKind::kCore, 0}));
+  }
+  const cpu::CacheSizes caches = cpu::detect_caches();
+  machine.context["isa"] = cpu::current_isa();
+  machine.context["cores"] = fmt::format("{}", cores);
+  machine.context["l1"] = format_bytes(caches.l1_bytes);
+  machine.context["l2"] = format_bytes(caches.l2_bytes);
+  machine.context["l3 per core"] = format_bytes(caches.l3_bytes);
+}
+
+}  // namespace
+
+void fit_machine(const std::vector<const ProbeCollector*>& collectors, int cores, Machine& machine,
+                 Calibration& calibration) {
+  describe_host(cores, machine);
+  MachineFit fit(collectors, machine, calibration);
+  fit.attend(DType::kF32);
+  fit.attend(DType::kBF16);
+  fit.copy();
+  fit.memory(cores);
+  fit.merge();
+  fit.wakeup();
+  fit.contention();
+  fit.noise();
+  fit.trust();
+  fit.keep_samples();
+}
+
+}  // namespace ring

@@ -1,0 +1,29 @@
+// ProbeProgram: a small ring program that calibration runs, and what its ops tell about costs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/ring_program.h"
+
+namespace ring {
+
+enum class ProbeKind {
+  kAttend,      ///< One rank attends alone: attend, merge and finalize costs.
+  kContention,  ///< Every core attends on its own, nothing travels.
+  kTransfer,    ///< One message after another between two ranks that do nothing else.
+  kWakeup,      ///< Lanes that wait for another lane, on their core and across cores.
+};
+
+struct ProbeProgram {
+  ProbeKind kind = ProbeKind::kAttend;
+  std::string label;                  ///< For people.
+  bool is_held_out = false;           ///< Kept out of the fit, to judge it.
+  std::string transfer = "transfer";  ///< Name of the samples of messages.
+  RingProgram program;
+};
+
+/// The programs of a calibration on so many cores, in the order in which they are run.
+std::vector<ProbeProgram> probe_programs(int cores);
+
+}  // namespace ring
