@@ -23,8 +23,8 @@ const Problem& require_problem(const Problem* problem, const Op& op) {
   return *problem;
 }
 
-double state_seconds(const Machine& machine, Bytes bytes) {
-  return byte_seconds({0, machine.merge_bytes_per_s}, bytes, "merge rate");
+double state_seconds(double bytes_per_s, Bytes bytes) {
+  return byte_seconds({0, bytes_per_s}, bytes, "merge rate");
 }
 
 }  // namespace
@@ -86,9 +86,12 @@ double op_seconds(const Machine& machine, const Problem* problem, const Op& op) 
       return attend_seconds(cost->second, known, op);
     }
     case OpKind::kMerge:
-      return state_seconds(machine, merge_bytes(require_problem(problem, op), op));
+      return state_seconds(machine.merge_bytes_per_s,
+                           merge_bytes(require_problem(problem, op), op));
     case OpKind::kFinalize:
-      return state_seconds(machine, finalize_bytes(require_problem(problem, op), op));
+      return state_seconds(machine.finalize_bytes_per_s > 0 ? machine.finalize_bytes_per_s
+                                                            : machine.merge_bytes_per_s,
+                           finalize_bytes(require_problem(problem, op), op));
     case OpKind::kCopy:
       return byte_seconds(machine.copy, op.bytes, "copy rate");
     case OpKind::kCompute:

@@ -56,10 +56,11 @@ struct Machine {
   TransferKind transfer = TransferKind::kLinks;
 
   std::map<DType, AttendCost> attend;
-  ByteCost copy;                  ///< One processor copying, alone.
-  double merge_bytes_per_s = 0;   ///< Of state read and written by merge and finalize.
-  double memory_bytes_per_s = 0;  ///< Shared by all copies of a host; 0: not a limit.
-  double wakeup_s = 0;            ///< From a dependency being met to the waiting lane going on.
+  ByteCost copy;                    ///< One processor copying, alone.
+  double merge_bytes_per_s = 0;     ///< Of state read and written by merge.
+  double finalize_bytes_per_s = 0;  ///< Of state read and output written; 0: as merge.
+  double memory_bytes_per_s = 0;    ///< Shared by all copies of a host; 0: not a limit.
+  double wakeup_s = 0;              ///< From a dependency being met to the waiting lane going on.
   /// Factor on attend while all processors of the host attend, while one attends it is 1.
   double attend_contention = 1;
   /// Factor on attend while a transfer to or from the rank is under way, and the reverse.

@@ -58,17 +58,17 @@ class MachineFit {
     put("copy.bytes_per_s", cost.bytes_per_s, "messages between two threads on two cores");
   }
 
-  /// Merge and finalize have one rate and no start in the model.
-  void merge() {
+  /// The rate of merges or of finalizes, which have no start in the model.
+  void state_rate(const char* probe, double Machine::*rate, const std::string& key) {
     std::vector<double> rates;
     for (const ProbeSample& sample : samples_) {
-      if (sample.sample.probe != "merge" && sample.sample.probe != "finalize") continue;
+      if (sample.sample.probe != probe) continue;
       rates.push_back(sample.sample.quantities.at("bytes") / median(sample.sample.seconds));
     }
     if (rates.empty()) return;
-    machine_.merge_bytes_per_s = median(rates);
-    put("merge_bytes_per_s", {median(rates), quantile(rates, 0.05), quantile(rates, 0.95)},
-        "merges and finalizes of one rank on one core");
+    machine_.*rate = median(rates);
+    put(key, {median(rates), quantile(rates, 0.05), quantile(rates, 0.95)},
+        "states of one rank on one core");
   }
 
   void wakeup() {
@@ -201,7 +201,8 @@ void fit_machine(const std::vector<const ProbeCollector*>& collectors, int cores
   fit.attend(DType::kBF16);
   fit.copy();
   fit.memory(cores);
-  fit.merge();
+  fit.state_rate("merge", &Machine::merge_bytes_per_s, "merge_bytes_per_s");
+  fit.state_rate("finalize", &Machine::finalize_bytes_per_s, "finalize_bytes_per_s");
   fit.wakeup();
   fit.contention();
   fit.noise();

@@ -49,8 +49,9 @@ constexpr std::array<NumberField<Noise>, 2> kNoiseFields{{
     {"per_run", &Noise::per_run},
 }};
 
-constexpr std::array<NumberField<Machine>, 6> kMachineFields{{
+constexpr std::array<NumberField<Machine>, 7> kMachineFields{{
     {"merge_bytes_per_s", &Machine::merge_bytes_per_s},
+    {"finalize_bytes_per_s", &Machine::finalize_bytes_per_s},
     {"memory_bytes_per_s", &Machine::memory_bytes_per_s},
     {"wakeup_s", &Machine::wakeup_s},
     {"attend_contention", &Machine::attend_contention},

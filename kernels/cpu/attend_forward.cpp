@@ -201,9 +201,12 @@ void raise_maximum(const Pass& pass, const TileView& tile) {
     const Vf old = hn::Load(df, tile.m + j * kLanes);
     Vf top = hn::Mul(hn::Load(df, pass.at.peak + j * kLanes), hn::Set(df, pass.scale));
     top = hn::Max(old, hn::Min(top, hn::Set(df, 0x1p126F)));
-    const Vf shift =
-        hn::IfThenElse(hn::Eq(top, hn::Set(df, kNegInf)), hn::Zero(df), hn::Mul(top, log2e));
-    hn::Store(exp2_clamped(hn::Sub(hn::Mul(old, log2e), shift)), df, pass.at.alpha + j * kLanes);
+    const auto is_empty = hn::Eq(top, hn::Set(df, kNegInf));
+    const Vf shift = hn::IfThenElse(is_empty, hn::Zero(df), hn::Mul(top, log2e));
+    // Subtracted before it is multiplied: a compiler that fuses a product with a difference would
+    // make of equal maxima a factor that is not exactly 1, at every block that changes nothing.
+    const Vf fall = hn::IfThenElse(is_empty, hn::Zero(df), hn::Sub(old, top));
+    hn::Store(exp2_clamped(hn::Mul(fall, log2e)), df, pass.at.alpha + j * kLanes);
     hn::Store(shift, df, pass.at.shift + j * kLanes);
     hn::Store(top, df, tile.m + j * kLanes);
   }
@@ -329,8 +332,8 @@ void run_pass(const ForwardArgs& args, const RowRange& rows, Workspace& workspac
     RowTile& tile = pass.at.tiles[pass.tiles];
     tile = make_tile(shape, args.spans, row, rows.end, kTileRows);
     row += tile.rows;
+    if (tile.hull_begin >= tile.hull_end) continue;  // Rows that see nothing keep their state.
     load_tile(pass, pass.tiles++);
-    if (tile.hull_begin >= tile.hull_end) continue;
     key_begin = std::min<int64_t>(key_begin, tile.hull_begin);
     key_end = std::max<int64_t>(key_end, tile.hull_end);
   }
