@@ -1,0 +1,290 @@
+#include "kernels/bench/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/bench/peaks.h"
+#include "kernels/bench/peers.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/memory.h"
+#include "kernels/cpu/vector_math.h"
+
+namespace ring::bench {
+namespace {
+
+cpu::AttendShape square(int64_t rows, int dim, DType dtype = DType::kF32, int heads = 1,
+                        int kv_heads = 1) {
+  return {rows, rows, heads, kv_heads,
+          dim,  dim,  dtype, static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim)))};
+}
+
+std::vector<double> inverse(std::vector<double> seconds) {
+  for (double& s : seconds) s = 1.0 / s;
+  return seconds;
+}
+
+struct AlignedFree {
+  void operator()(float* p) const { std::free(p); }
+};
+
+}  // namespace
+
+Suite::Suite(int rounds, bool quick, std::function<void(const std::string&)> say)
+    : rounds_(rounds),
+      quick_(quick),
+      say_(std::move(say)),
+      caches_(cpu::detect_caches()),
+      workspace_(caches_) {}
+
+void Suite::add(const std::string& name, const Summary& summary, double factor,
+                const std::string& unit) {
+  figures_.push_back(
+      {name, summary.median * factor, unit, {}, true, summary.spread, summary.samples});
+}
+
+void Suite::add(const std::string& name, const Summary& summary, double factor,
+                const std::string& unit, double target, bool at_least) {
+  add(name, summary, factor, unit);
+  if (quick_) return;  // the targets are for the full sizes
+  figures_.back().target = target;
+  figures_.back().at_least = at_least;
+}
+
+// About 20 ms of multiply-adds.
+Contender Suite::fma() const {
+  return {"fma", [this] { run_fma(fma_iterations_); }};
+}
+
+Contender Suite::forward(Problem& problem) {
+  return {problem.name(), [this, &problem] {
+            problem.reset();
+            cpu::attend(problem.shape, problem.q_view(), problem.k_view(), problem.v_view(),
+                        problem.span_data(), problem.state(), workspace_);
+          }};
+}
+
+void Suite::limits() {
+  say_("limits of this machine");
+  fma_iterations_ = 2'500'000;
+  fma_flops_ = run_fma(fma_iterations_);
+  std::vector<float> values(4096, -3.3F);
+  std::vector<float> powers(4096);
+  const int64_t exp_passes = 500;
+  const auto times = time_rounds({fma(),
+                                  {"exp",
+                                   [&] {
+                                     for (int64_t i = 0; i < exp_passes; ++i) {
+                                       cpu::exp2_clamped(values.data(), 4096, powers.data());
+                                     }
+                                   }}},
+                                 rounds_);
+  const Summary peak = summarise(inverse(times[0]));
+  add("limit: fp32 multiply-add", peak, fma_flops_ * 1e-9, "GFLOP/s");
+  roofline_.compute = {"multiply-add", peak.median * fma_flops_ * 1e-9};
+  add("limit: exp2 in cache", summarise(inverse(times[1])), 4096e-9 * exp_passes, "Gexp/s");
+
+  const struct {
+    const char* name;
+    int64_t bytes;
+  } levels[] = {{"L1", caches_.l1_bytes / 2},
+                {"L2", caches_.l2_bytes / 2},
+                {"L3", std::max(caches_.l3_bytes / 4, caches_.l2_bytes * 2)},
+                {"DRAM", int64_t{quick_ ? 64 : 256} << 20}};
+  for (const auto& level : levels) {
+    const int64_t bytes = level.bytes / 4096 * 4096;
+    const std::unique_ptr<float, AlignedFree> data(
+        static_cast<float*>(std::aligned_alloc(4096, static_cast<size_t>(bytes))));
+    std::fill_n(data.get(), bytes / 4, 1.0F);
+    const int64_t passes = std::max<int64_t>(1, (int64_t{512} << 20) / bytes);
+    volatile float sink = 0.0F;
+    const auto read =
+        time_rounds({{level.name, [&] { sink = run_read(data.get(), bytes, passes); }}}, rounds_);
+    (void)sink;
+    const Summary rate = summarise(inverse(read[0]));
+    const double factor = static_cast<double>(bytes * passes) * 1e-9;
+    add(fmt::format("limit: read {}", level.name), rate, factor, "GB/s");
+    roofline_.bandwidths.push_back({level.name, rate.median * factor});
+  }
+}
+
+void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, double target) {
+  Problem problem(square(sized(rows), dim, dtype), causal);
+  say_("forward " + problem.name());
+  const Contender kernel = forward(problem);
+  kernel.run();
+  expect_forward(problem);
+  const auto times = time_rounds({fma(), kernel}, rounds_);
+  const double flops = problem.forward_flops();
+  const Summary rate = summarise(inverse(times[1]));
+  add("forward " + problem.name(), rate, flops * 1e-9, "GFLOP/s");
+  roofline_.points.push_back(
+      {"forward " + problem.name(), flops / problem.bytes(), rate.median * flops * 1e-9});
+  const Summary share = summarise_ratio(times[0], times[1]);
+  const std::string name = fmt::format("forward {}, of peak", problem.name());
+  const double factor = 100.0 * flops / fma_flops_;
+  if (target > 0.0) {
+    add(name, share, factor, "%", target);
+  } else {
+    add(name, share, factor, "%");
+  }
+}
+
+void Suite::peer_figures(bool causal, double target) {
+  Problem problem(square(sized(4096), 128), causal);
+  const std::vector<Peer> chains = peers();
+  if (chains.empty()) return;
+  std::vector<float> out(problem.u.size());
+  std::vector<Contender> contenders = {forward(problem)};
+  for (const Peer& peer : chains) {
+    run_peer(peer, problem, out.data());
+    expect_rows(problem, out, peer.name);
+    contenders.push_back({fmt::format("{} {}x{}", peer.name, peer.q_block, peer.k_block),
+                          [&] { run_peer(peer, problem, out.data()); }});
+  }
+  say_("peers " + problem.name());
+  const auto times = time_rounds(contenders, rounds_);
+  size_t best = 1;
+  for (size_t i = 1; i < times.size(); ++i) {
+    const Summary rate = summarise(inverse(times[i]));
+    add(fmt::format("peer {} {}", contenders[i].name, problem.name()), rate,
+        problem.forward_flops() * 1e-9, "GFLOP/s");
+    if (summarise(times[i]).median < summarise(times[best]).median) best = i;
+  }
+  add(fmt::format("forward {} over best peer", problem.name()),
+      summarise_ratio(times[best], times[0]), 1.0, "x", target);
+}
+
+void Suite::backward_figures(bool causal, double target) {
+  Problem problem(square(sized(4096), 128), causal);
+  say_("backward " + problem.name());
+  problem.prepare_backward(workspace_);
+  const Contender kernel = {"backward", [&] {
+                              cpu::attend_backward(problem.shape, problem.backward_input(),
+                                                   problem.span_data(), problem.backward_output(),
+                                                   workspace_);
+                            }};
+  kernel.run();
+  expect_backward(problem);
+  const auto times = time_rounds({fma(), kernel}, rounds_);
+  const double flops = 2.5 * problem.forward_flops();
+  const Summary rate = summarise(inverse(times[1]));
+  add("backward " + problem.name(), rate, flops * 1e-9, "GFLOP/s");
+  roofline_.points.push_back(
+      {"backward " + problem.name(), flops / (2.0 * problem.bytes()), rate.median * flops * 1e-9});
+  add(fmt::format("backward {}, of peak", problem.name()), summarise_ratio(times[0], times[1]),
+      100.0 * flops / fma_flops_, "%", target);
+}
+
+// Eight query heads on one KV head against eight on eight: the shared tiles are packed once.
+void Suite::group_figures() {
+  Problem shared(square(sized(1024), 128, DType::kF32, 8, 1), true);
+  Problem apart(square(sized(1024), 128, DType::kF32, 8, 8), true);
+  say_("groups " + shared.name());
+  const std::vector<Contender> contenders = {fma(), forward(shared), forward(apart)};
+  contenders[1].run();
+  expect_forward(shared);
+  const auto times = time_rounds(contenders, rounds_);
+  for (size_t i = 1; i < 3; ++i) {
+    add(fmt::format("forward {}, of peak", contenders[i].name), summarise_ratio(times[0], times[i]),
+        100.0 * shared.forward_flops() / fma_flops_, "%");
+  }
+  add("forward eight query heads on one KV head over on eight", summarise_ratio(times[2], times[1]),
+      1.0, "x");
+}
+
+void Suite::thread_figures() {
+  const std::vector<int> cores = cpu::cores_of_machine();
+  if (cores.size() < 2) return;
+  cpu::ThreadTeam team(2, cores);
+  cpu::ParallelKernels kernels(team, caches_);
+  for (const bool causal : {false, true}) {
+    Problem problem(square(sized(4096), 128), causal);
+    say_("threads " + problem.name());
+    problem.prepare_backward(workspace_);
+    const auto times = time_rounds(
+        {forward(problem),
+         {"two",
+          [&] {
+            problem.reset();
+            kernels.attend(problem.shape, problem.q_view(), problem.k_view(), problem.v_view(),
+                           problem.span_data(), problem.state());
+          }},
+         {"backward",
+          [&] {
+            cpu::attend_backward(problem.shape, problem.backward_input(), problem.span_data(),
+                                 problem.backward_output(), workspace_);
+          }},
+         {"backward two",
+          [&] {
+            kernels.attend_backward(problem.shape, problem.backward_input(), problem.span_data(),
+                                    problem.backward_output());
+          }}},
+        rounds_);
+    expect_forward(problem);
+    add(fmt::format("forward {}, 2 threads over 1", problem.name()),
+        summarise_ratio(times[0], times[1]), 1.0, "x", 1.92);
+    add(fmt::format("backward {}, 2 threads over 1", problem.name()),
+        summarise_ratio(times[2], times[3]), 1.0, "x", 1.92);
+  }
+}
+
+// 1024 query rows against 16384 keys in one call, and as a ring of 16 would.
+void Suite::ring_figures() {
+  const int64_t block = sized(1024);
+  cpu::AttendShape shape = square(block, 128);
+  shape.kv_rows = 16 * block;
+  Problem problem(shape, false);
+  say_("continuing over 16 blocks");
+  cpu::AttendShape part = shape;
+  part.kv_rows = block;
+  const auto times = time_rounds({forward(problem),
+                                  {"blocks",
+                                   [&] {
+                                     problem.reset();
+                                     for (int64_t i = 0; i < 16; ++i) {
+                                       cpu::ConstView k = problem.k_view();
+                                       cpu::ConstView v = problem.v_view();
+                                       k.data = problem.k.data() + i * block * 128;
+                                       v.data = problem.v.data() + i * block * 128;
+                                       cpu::attend(part, problem.q_view(), k, v, nullptr,
+                                                   problem.state(), workspace_);
+                                     }
+                                   }}},
+                                 rounds_);
+  expect_forward(problem);
+  Summary ratio = summarise_ratio(times[1], times[0]);
+  ratio.median -= 1.0;
+  add("continuing over 16 blocks of 1024 keys, added time", ratio, 100.0, "%", 3.0, false);
+}
+
+void Suite::run() {
+  limits();
+  const std::string native = cpu::current_isa();
+  forward_figures(128, 4096, false, DType::kF32, 85);
+  forward_figures(128, 4096, true, DType::kF32, 83);
+  forward_figures(64, 4096, false, DType::kF32, 82);
+  forward_figures(64, 4096, true, DType::kF32, 80);
+  forward_figures(128, 1024, false, DType::kF32, 82);
+  forward_figures(128, 1024, true, DType::kF32, 76);
+  forward_figures(128, 4096, false, DType::kBF16, 0);
+  forward_figures(128, 4096, false, DType::kF16, 0);
+  peer_figures(false, 1.05);
+  peer_figures(true, 1.10);
+  backward_figures(false, 70);
+  backward_figures(true, 70);
+  group_figures();
+  thread_figures();
+  ring_figures();
+  const std::vector<std::string> isas = cpu::runnable_isas();
+  if (native != "AVX2" && std::find(isas.begin(), isas.end(), "AVX2") != isas.end()) {
+    cpu::force_isa("AVX2");
+    fma_flops_ = run_fma(fma_iterations_);
+    forward_figures(128, 4096, false, DType::kF32, 80);
+    figures_.back().name += " (AVX2 forced)";
+    cpu::force_isa("");
+  }
+}
+
+}  // namespace ring::bench
