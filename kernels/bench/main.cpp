@@ -108,6 +108,12 @@ int run(const Options& options) {
     write_file(options.json, ring::bench::as_json(context, suite.figures()));
   }
   if (!options.svg.empty()) write_file(options.svg, ring::bench::as_svg(suite.roofline()));
+  // The first figure is the multiply-add loop, which nothing but the clock and other work disturbs.
+  if (suite.figures().front().spread > 0.05) {
+    fmt::print(stderr,
+               "the machine was not quiet: multiply-add varied by {:.0f} %, compare nothing\n",
+               100.0 * suite.figures().front().spread);
+  }
   for (const ring::bench::Figure& figure : suite.figures()) {
     if (!figure.ok()) return 1;
   }

@@ -113,9 +113,9 @@ std::string as_svg(const Roofline& roofline) {
     while (axes.x_high < point.flops_per_byte) axes.x_high *= 10;
   }
   std::string svg =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"430\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1000\" height=\"430\" "
       "font-family=\"sans-serif\" font-size=\"11\">\n"
-      "<rect width=\"900\" height=\"430\" fill=\"#ffffff\"/>\n";
+      "<rect width=\"1000\" height=\"430\" fill=\"#ffffff\"/>\n";
   svg += grid(axes) + ceilings(axes, roofline);
   double key_y = axes.kTop + 20;
   int number = 1;

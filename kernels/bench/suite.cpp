@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "kernels/bench/peaks.h"
 #include "kernels/bench/peers.h"
@@ -199,6 +200,9 @@ void Suite::thread_figures() {
   if (cores.size() < 2) return;
   cpu::ThreadTeam team(2, cores);
   cpu::ParallelKernels kernels(team, caches_);
+  const auto limit = time_rounds(
+      {fma(), {"two", [&] { team.run([this](int) { run_fma(fma_iterations_); }); }}}, rounds_);
+  add("limit: fp32 multiply-add, 2 threads over 1", summarise_ratio(limit[0], limit[1]), 2.0, "x");
   for (const bool causal : {false, true}) {
     Problem problem(square(sized(4096), 128), causal);
     say_("threads " + problem.name());

@@ -170,11 +170,8 @@ void load_block(const Unit& u, int64_t first, int keys) {
   const HeadRows v = head_rows(shape, args.in.v, kv_head, shape.dim_v);
   pack_row_panels(k, first, keys, kPanel, u.at.zeros, u.at.rows, u.at.k_rows);
   pack_row_panels(v, first, keys, kPanel, u.at.zeros, u.at.rows, u.at.v_rows);
-  for (int key = 0; key < round_up(keys, kPanel); ++key) {
-    const float* row = key < keys ? k.row(first + key, u.at.rows) : u.at.zeros;
-    pack_dims(row, shape.dim_qk, kPanel, int64_t{kBlockKeys} * kPanel,
-              u.at.k_dims + int64_t{key} * kPanel);
-  }
+  pack_dim_panels(k, first, keys, static_cast<int>(round_up(keys, kPanel)), kPanel,
+                  int64_t{kBlockKeys} * kPanel, u.at.zeros, u.at.rows, u.at.k_dims);
   std::memset(u.at.dk, 0, sizeof(float) * static_cast<size_t>(kBlockKeys * u.dim_qk_outer));
   std::memset(u.at.dv, 0, sizeof(float) * static_cast<size_t>(kBlockKeys * u.dim_v_outer));
 }

@@ -137,11 +137,8 @@ void pack_block(const Pass& pass, int64_t first, int keys) {
   const HeadRows v_rows{shape.dtype, v.data, v.token_stride, pass.kv_head * v.head_stride,
                         shape.dim_v};
   pack_row_panels(k_rows, first, keys, kPanel, pass.at.junk, pass.at.rows, pass.at.k);
-  for (int key = 0; key < round_up(keys, kPanel); ++key) {
-    const float* row = key < keys ? v_rows.row(first + key, pass.at.rows) : pass.at.junk;
-    pack_dims(row, shape.dim_v, kPanel, int64_t{pass.block} * kPanel,
-              pass.at.v + int64_t{key} * kPanel);
-  }
+  pack_dim_panels(v_rows, first, keys, static_cast<int>(round_up(keys, kPanel)), kPanel,
+                  int64_t{pass.block} * kPanel, pass.at.junk, pass.at.rows, pass.at.v);
 }
 
 // One block of keys as one tile sees it.

@@ -44,7 +44,8 @@ constexpr float kLog2e = 1.44269504088896340736F;
 // of about 1, and stays clear of slow denormal products.
 constexpr float kExpFloor = -100.0F;
 
-// 2^x for x clamped to [kExpFloor, 0]. x = n + f with |f| <= 1/2; 2^f by the degree-6 minimax
+// 2^x for x clamped to [kExpFloor, 0]: rounding can lift the largest score of a row above its
+// maximum, by far where scores are huge. x = n + f with |f| <= 1/2; 2^f by the degree-6 minimax
 // polynomial with 2^0 = 1 exactly (relative error 2e-9 before rounding).
 HWY_INLINE Vf exp2_clamped(Vf x) {
   const Df df;
