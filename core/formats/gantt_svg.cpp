@@ -81,8 +81,8 @@ class GanttPicture {
     define_hatches(svg);
     draw_header(svg);
     draw_axis(svg);
-    for (const Rank& rank : ranks_) draw_rank(svg, rank);
     draw_ends(svg);
+    for (const Rank& rank : ranks_) draw_rank(svg, rank);
     return svg.finish();
   }
 

@@ -61,7 +61,7 @@ class Builder : public nlohmann::json_sax<json> {
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     const size_t newline = before.rfind('\n');
     const size_t column = newline == std::string_view::npos ? end : end - newline - 1;
-    const bool is_cut = what.find("unexpected end of input") != std::string_view::npos;
+    const bool is_cut = is_cut_short(what);
     throw_usage(
         fmt::format("{}:{}:{}: not valid JSON: {}", file_, line, std::max<size_t>(column, 1), what),
         is_cut ? "The file ends early: it was cut short, or is still being written." : "");
@@ -163,6 +163,11 @@ void require_finite(const ordered_json& value, std::string_view what) {
 }
 
 }  // namespace
+
+bool is_cut_short(std::string_view parser_message) {
+  return parser_message.find("unexpected end of input") != std::string_view::npos ||
+         parser_message.find("missing closing quote") != std::string_view::npos;
+}
 
 json parse_json(std::string_view text, const std::string& file) {
   Builder builder(text, file);

@@ -17,6 +17,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& file);
 /// for a number that is not finite, naming `what`, and for a key that is not UTF-8.
 std::string json_text(const nlohmann::ordered_json& value, std::string_view what);
 
+/// True when the parser's message means that the text ended before the document did.
+bool is_cut_short(std::string_view parser_message);
+
 /// The text as a JSON string with its quotes; bytes that are not UTF-8 are replaced.
 std::string json_quote(std::string_view text);
 

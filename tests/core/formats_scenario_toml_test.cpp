@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "core/formats/hf_config.h"
 #include "tests/core/formats_random.h"
 #include "tests/core/formats_testing.h"
 
@@ -109,6 +110,20 @@ TEST(ScenarioToml, ModelGivesTheHeads) {
   EXPECT_THAT(error_of([&] { read_scenario(folder / "s.toml"); }),
               AllOf(HasSubstr("s.toml:2:"), HasSubstr("other.json")));
   EXPECT_THAT(refusal("[problem]\nlayer = 3\n"), HasSubstr("\"layer\" needs a \"model\""));
+}
+
+TEST(ScenarioToml, TheExampleOfTheDocumentationIsRead) {
+  const std::string page = get(std::string(RING_SOURCE_DIR) + "/docs/formats.md");
+  const size_t begin = page.find("```toml\n");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string example = page.substr(begin + 8, page.find("```", begin + 8) - begin - 8);
+  const Scenario scenario = parse_scenario(example, "docs/formats.md", [](const std::string&) {
+    return read_hf_config(data_path("hf-config/nested-two-head-dims.json")).model;
+  });
+  EXPECT_EQ(scenario.problem.heads, 12);
+  EXPECT_EQ(scenario.problem.head_dim, 96) << "layer 3 slides";
+  EXPECT_EQ(scenario.tuning.ranks, 8);
+  EXPECT_EQ(scenario.late_starts.size(), 1U);
 }
 
 RC_GTEST_PROP(ScenarioToml, WritingBackReproducesIt, (uint64_t seed)) {

@@ -1,0 +1,48 @@
+// What a file is, told by its content, and what is in it, line by line.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/formats/findings.h"
+
+namespace ring {
+
+enum class FileKind {
+  kUnknown,
+  kTopoMatrix,
+  kNcclTopology,
+  kNcclGraphs,
+  kNcclTests,
+  kNcclInfo,
+  kP2pBandwidth,
+  kNvbandwidth,
+  kPerftest,
+  kSuperbench,
+  kPairBandwidth,
+  kHfConfig,
+  kKernelTrace,
+  kNsysKernels,
+  kAttentionBench,
+  kTrainingBench,
+  kRunFile,
+  kMachineFile,
+};
+/// "nvidia-smi topo", "nccl-xml", ...: the word that `ringscope import` takes.
+std::string_view name(FileKind kind);
+/// One sentence about the kind.
+std::string_view describe(FileKind kind);
+
+/// Tells by marks in the first megabyte; kUnknown when no mark is known.
+FileKind detect(std::string_view text);
+
+struct ImportReport {
+  FileKind kind = FileKind::kUnknown;
+  Findings findings;
+};
+
+/// Reads the file with the reader of its kind, or of `kind` unless that is kUnknown. Throws
+/// Error(kUsage) as that reader does, and for a file of no known kind.
+ImportReport import_file(const std::string& path, FileKind kind = FileKind::kUnknown);
+
+}  // namespace ring
