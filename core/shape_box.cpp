@@ -115,7 +115,7 @@ class ClusterBuilder {
     cluster_.topology.connect(at, nic, box_.nic_bytes_per_s, box_.nic_latency_ps, "nic");
     if (!rails_.empty()) {
       cluster_.topology.connect(nic, rails_[static_cast<size_t>(number)], box_.nic_bytes_per_s, 0,
-                                "network");
+                                "nic");
     }
   }
 

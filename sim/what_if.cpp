@@ -165,7 +165,8 @@ class WhatIfRun {
     const RunAccount then = account(program_, changed);
     const double all =
         static_cast<double>(then.makespan_ps) * static_cast<double>(then.ranks.size());
-    for (const Remedy& remedy : exposed_by_class(then, program_, changed)) {
+    // By the classes as they were: a link that is faster now may no longer be the narrowest.
+    for (const Remedy& remedy : exposed_by_class(then, program_, machine_)) {
       if (remedy.link_class == link_class &&
           static_cast<double>(remedy.exposed_ps) > kVanishedShare * all) {
         return false;

@@ -53,6 +53,30 @@ TEST(WhatIf, BandwidthAtWhichCommunicationVanishes) {
   EXPECT_NEAR(*answer.remedies[0].vanishes_at_bytes_per_s / (67108864 / 0.995e-3), 1, 0.012);
 }
 
+// Four flows share a NIC: it would have to be four times as fast as a link of its own.
+TEST(WhatIf, BandwidthOfASharedNic) {
+  const Machine machine = nodes_with_one_nic(2, 4, {0, 4, 1, 5, 2, 6, 3, 7});
+  const WhatIf answer = what_if(ring_program(8, 5'000'000'000), machine);
+  ASSERT_EQ(answer.remedies.size(), 1U);
+  EXPECT_EQ(answer.remedies[0].link_class, "nic");
+  ASSERT_TRUE(answer.remedies[0].vanishes_at_bytes_per_s);
+  EXPECT_NEAR(*answer.remedies[0].vanishes_at_bytes_per_s / (4 * 67108864 / 4.993e-3), 1, 0.012);
+}
+
+TEST(WhatIf, ALinkOfAnotherClassThatIsAsNarrowRemains) {
+  Machine machine = ring_of_gpus(2);
+  machine.topology = Topology();
+  const int a = machine.topology.add_node({"a", NodeKind::kGpu});
+  const int b = machine.topology.add_node({"b", NodeKind::kGpu});
+  const int s = machine.topology.add_node({"s", NodeKind::kSwitch});
+  machine.processors = {a, b};
+  machine.topology.connect(a, s, 25e9, 0, "one");
+  machine.topology.connect(s, b, 25e9, 0, "other");
+  const WhatIf answer = what_if(ring_program(2, 1'000'000'000), machine);
+  for (const Remedy& remedy : answer.remedies) EXPECT_FALSE(remedy.vanishes_at_bytes_per_s);
+  EXPECT_FALSE(answer.remedies.empty());
+}
+
 TEST(WhatIf, NoBandwidthHelpsAgainstLatency) {
   const WhatIf answer =
       what_if(ring_program(4, 1'000'000'000), ring_of_gpus(4, 25e9, 2'000'000'000));
