@@ -95,8 +95,13 @@ std::vector<MachineParameter> parameters_of(const Machine& machine, const RingPr
                       for (auto& [dtype, cost] : m.attend) cost.launch_s *= f;
                     }});
   }
-  if (has_kind(program, OpKind::kMerge) || has_kind(program, OpKind::kFinalize)) {
+  const bool finalizes = has_kind(program, OpKind::kFinalize);
+  if (has_kind(program, OpKind::kMerge) || (finalizes && machine.finalize_bytes_per_s <= 0)) {
     list.push_back({"merge rate", false, [](Machine& m, double f) { m.merge_bytes_per_s *= f; }});
+  }
+  if (finalizes && machine.finalize_bytes_per_s > 0) {
+    list.push_back(
+        {"finalize rate", false, [](Machine& m, double f) { m.finalize_bytes_per_s *= f; }});
   }
   if (machine.wakeup_s > 0) {
     list.push_back({"wake-up time", true, [](Machine& m, double f) { m.wakeup_s *= f; }});
