@@ -1,5 +1,6 @@
 #include "experiments/console.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,11 +48,20 @@ bool wants_color(int descriptor) {
   return isatty(descriptor) == 1 && !is_refused && !is_dumb;
 }
 
+/// 0 where the stream is no terminal or does not know.
+size_t terminal_columns(int descriptor) {
+  winsize size{};
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 }  // namespace
 
 Console process_console() {
-  return Console(std::cout, std::cerr, Style{wants_color(STDOUT_FILENO)},
-                 Style{wants_color(STDERR_FILENO)}, isatty(STDERR_FILENO) == 1);
+  const auto style_of = [](int descriptor) {
+    return Style{wants_color(descriptor), terminal_columns(descriptor)};
+  };
+  return Console(std::cout, std::cerr, style_of(STDOUT_FILENO), style_of(STDERR_FILENO),
+                 isatty(STDERR_FILENO) == 1);
 }
 
 }  // namespace ring

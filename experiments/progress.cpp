@@ -1,9 +1,6 @@
 #include "experiments/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 namespace ring {
@@ -11,12 +8,6 @@ namespace ring {
 namespace {
 
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
-
-size_t terminal_columns() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
 
 std::string time_left(double fraction, double elapsed_s) {
   if (fraction < 0.02 || elapsed_s < 0.5) return "";
@@ -47,7 +38,8 @@ void Progress::update(double fraction, std::string_view what) {
   const Clock::time_point now = Clock::now();
   if (is_drawn_ && now - drawn_ < kRedrawInterval) return;
   const double elapsed_s = std::chrono::duration<double>(now - start_).count();
-  const size_t columns = terminal_columns() - 1;
+  const size_t known = console_.talk_style().columns;
+  const size_t columns = known > 1 ? known - 1 : 79;
   console_.draw(
       fmt::format("\r{}\x1b[K", progress_line(label_, fraction, elapsed_s, what, columns)));
   is_drawn_ = true;

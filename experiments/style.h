@@ -1,4 +1,4 @@
-// Style: colours for one output stream, or none.
+// Style: how text is drawn on one output stream: colours, and the columns that there are.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@ enum class Tone { kPlain, kStrong, kDim, kGood, kWarn, kBad };
 
 struct Style {
   bool has_color = false;
+  size_t columns = 0;  ///< Of the terminal; 0: no limit.
 
   /// `text` wrapped in the escape codes of `tone`, or unchanged without colour.
   std::string paint(Tone tone, std::string_view text) const;

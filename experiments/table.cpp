@@ -29,6 +29,8 @@ std::vector<size_t> Table::widths() const {
 
 namespace {
 
+constexpr size_t kGap = 2;
+
 std::string trimmed(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -36,16 +38,32 @@ std::string trimmed(std::string line) {
 
 }  // namespace
 
-std::string Table::text(const Style& style) const {
-  constexpr size_t kGap = 2;
-  const std::vector<size_t> width = widths();
+std::vector<std::vector<size_t>> Table::parts(const std::vector<size_t>& widths,
+                                              size_t limit) const {
+  std::vector<std::vector<size_t>> parts(1);
+  size_t used = indent_;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const bool is_full = limit > 0 && parts.back().size() > 1 && used + widths[i] > limit;
+    // Two columns, key and text, stay together however long the text is.
+    if (is_full && columns_.size() > 2) {
+      parts.push_back({0});
+      used = indent_ + widths[0] + kGap;
+    }
+    parts.back().push_back(i);
+    used += widths[i] + kGap;
+  }
+  return parts;
+}
+
+std::string Table::part_text(const std::vector<size_t>& part, const std::vector<size_t>& widths,
+                             const Style& style) const {
   const auto line = [&](const auto& cell_of) {
     std::string text(indent_, ' ');
-    for (size_t i = 0; i < columns_.size(); ++i) {
+    for (const size_t i : part) {
       const Cell cell = cell_of(i);
-      const std::string pad(width[i] - display_width(cell.text), ' ');
+      const std::string pad(widths[i] - display_width(cell.text), ' ');
       const std::string painted = style.paint(cell.tone, cell.text);
-      if (i > 0) text.append(kGap, ' ');
+      if (i != part.front()) text.append(kGap, ' ');
       text += columns_[i].align == Align::kLeft ? painted + pad : pad + painted;
     }
     return trimmed(std::move(text)) + "\n";
@@ -55,6 +73,16 @@ std::string Table::text(const Style& style) const {
                                        [](const Column& c) { return !c.heading.empty(); });
   if (has_heading) text += line([&](size_t i) { return Cell(columns_[i].heading, Tone::kDim); });
   for (const auto& row : rows_) text += line([&](size_t i) { return row[i]; });
+  return text;
+}
+
+std::string Table::text(const Style& style) const {
+  const std::vector<size_t> width = widths();
+  std::string text;
+  for (const auto& part : parts(width, style.columns)) {
+    if (!text.empty()) text += "\n";
+    text += part_text(part, width, style);
+  }
   return text;
 }
 

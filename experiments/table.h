@@ -30,7 +30,8 @@ class Table {
   bool is_empty() const { return rows_.empty(); }
 
   /// Heading line (unless all headings are empty) and rows, each ended by a line break, without
-  /// blanks at line ends.
+  /// blanks at line ends. A table wider than the terminal continues below with its other columns,
+  /// the first one repeated.
   std::string text(const Style& style) const;
 
  private:
@@ -40,6 +41,10 @@ class Table {
   };
 
   std::vector<size_t> widths() const;
+  /// The columns of each part that fits into `limit` columns of a terminal.
+  std::vector<std::vector<size_t>> parts(const std::vector<size_t>& widths, size_t limit) const;
+  std::string part_text(const std::vector<size_t>& part, const std::vector<size_t>& widths,
+                        const Style& style) const;
 
   size_t indent_;
   std::vector<Column> columns_;

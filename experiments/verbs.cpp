@@ -2,9 +2,16 @@
 
 // A new verb is a file in experiments/verbs that defines `make_NAME_verb`, and a line here.
 #define RING_VERBS(VERB) \
+  VERB(demo)             \
   VERB(env)              \
-  VERB(strategies)       \
-  VERB(why)
+  VERB(calibrate)        \
+  VERB(simulate)         \
+  VERB(run)              \
+  VERB(compare)          \
+  VERB(why)              \
+  VERB(trace)            \
+  VERB(check)            \
+  VERB(strategies)
 
 namespace ring {
 

@@ -5,6 +5,7 @@
 #include "experiments/paths.h"
 #include "experiments/table.h"
 #include "experiments/verb.h"
+#include "kernels/cpu/isa.h"
 
 namespace ring {
 
@@ -24,6 +25,15 @@ std::string cache_text(const std::vector<CacheFact>& caches) {
   return text.empty() ? "unknown" : text;
 }
 
+std::string isa_text() {
+  std::string others;
+  for (const std::string& isa : cpu::runnable_isas()) {
+    if (isa != cpu::current_isa()) others += (others.empty() ? "" : ", ") + isa;
+  }
+  return others.empty() ? cpu::current_isa()
+                        : fmt::format("{} (could use {})", cpu::current_isa(), others);
+}
+
 Json host_json(const HostFacts& host) {
   Json caches = Json::array();
   for (const CacheFact& cache : host.caches) {
@@ -37,6 +47,8 @@ Json host_json(const HostFacts& host) {
           {"allowed_threads", host.allowed_threads},
           {"numa_nodes", host.numa_nodes},
           {"caches", caches},
+          {"isa", cpu::current_isa()},
+          {"runnable_isas", cpu::runnable_isas()},
           {"memory_bytes", host.memory_bytes},
           {"available_bytes", host.available_bytes}};
 }
@@ -84,6 +96,7 @@ class EnvVerb final : public Verb {
                               plural(host.threads, "thread"), plural(host.packages, "package"),
                               plural(host.numa_nodes, "NUMA node"))});
     table.row({"caches", cache_text(host.caches)});
+    table.row({"kernels use", isa_text()});
     table.row({"memory", fmt::format("{}, {} available", format_bytes(host.memory_bytes),
                                      format_bytes(host.available_bytes))});
     for (const PartFact& part : parts) {

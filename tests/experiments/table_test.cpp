@@ -30,15 +30,35 @@ TEST(Table, ColourAndWideCharactersDoNotMoveColumns) {
   table.column("a").column("b");
   table.row({"±1", {"good", Tone::kGood}});
   table.row({"333", "2"});
-  EXPECT_EQ(table.text(Style{true}),
+  EXPECT_EQ(table.text(Style{true, 0}),
             "  \x1b[2ma\x1b[0m     \x1b[2mb\x1b[0m\n"
             " ±1  \x1b[32mgood\x1b[0m\n"
             "333     2\n");
 }
 
+TEST(Table, ContinuesBelowWhereTheTerminalEnds) {
+  Table table;
+  table.column("name", Align::kLeft).column("one").column("two").column("three");
+  table.row({"a", "1", "2", "3"});
+  EXPECT_EQ(table.text(Style{false, 16}),
+            "  name  one  two\n"
+            "  a       1    2\n"
+            "\n"
+            "  name  three\n"
+            "  a         3\n");
+  EXPECT_EQ(table.text(Style{false, 25}), table.text(Style{}));
+}
+
+TEST(Table, ATextBesideItsLabelIsNotCutOff) {
+  Table table;
+  table.column("", Align::kLeft).column("", Align::kLeft);
+  table.row({"label", "a text that is longer than the line"});
+  EXPECT_EQ(table.text(Style{false, 20}), "  label  a text that is longer than the line\n");
+}
+
 TEST(Style, WithoutColourChangesNothing) {
   EXPECT_EQ(Style{}.paint(Tone::kBad, "text"), "text");
-  EXPECT_EQ(Style{true}.paint(Tone::kBad, "text"), "\x1b[31mtext\x1b[0m");
+  EXPECT_EQ((Style{true, 0}).paint(Tone::kBad, "text"), "\x1b[31mtext\x1b[0m");
 }
 
 TEST(Progress, SaysShareTimeLeftAndWork) {

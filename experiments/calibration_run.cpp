@@ -1,0 +1,71 @@
+#include "experiments/calibration_run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/formats/machine_json.h"
+#include "core/units.h"
+#include "experiments/paths.h"
+#include "experiments/progress.h"
+#include "experiments/table.h"
+
+namespace ring {
+
+namespace {
+
+/// Costs of single elements are far below a nanosecond, which format_time would round away.
+std::string seconds_text(double seconds) {
+  if (std::abs(seconds) < 1e-9) return fmt::format("{:.3g} ps", seconds * 1e12);
+  return format_time(picoseconds_from_seconds(seconds));
+}
+
+/// The name of a parameter ends in its unit.
+std::string value_text(const std::string& parameter, double value) {
+  if (parameter.ends_with("bytes_per_s")) return format_bandwidth(value);
+  if (parameter.ends_with("_s")) return seconds_text(value);
+  return fmt::format("{:.3g}", value);
+}
+
+}  // namespace
+
+CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options) {
+  Progress progress(context.console, "calibrate");
+  options.interrupt = &context.is_interrupted;
+  options.on_progress = [&progress](const CalibrationProgress& now) {
+    progress.update(now.done, now.probe);
+  };
+  return calibrate(options);
+}
+
+std::string write_calibration(const CalibrationResult& result, const std::string& path) {
+  const std::string file = result.is_complete ? path : path + ".partial";
+  make_parent_folders(file);
+  write_machine(file, {result.machine, result.calibration});
+  return file;
+}
+
+std::string calibration_text(const CalibrationResult& result, const Style& style) {
+  Table parameters;
+  parameters.column("parameter", Align::kLeft).column("value").column("90 % interval");
+  for (const auto& [name, parameter] : result.calibration.parameters) {
+    parameters.row({name, value_text(name, parameter.value),
+                    fmt::format("{} .. {}", value_text(name, parameter.low),
+                                value_text(name, parameter.high))});
+  }
+  Table fits;
+  fits.column("probe", Align::kLeft).column("fitted").column("median error").column("worst");
+  fits.column("held out").column("median error").column("worst");
+  for (const auto& [name, fit] : result.calibration.fits) {
+    fits.row({name,
+              std::to_string(fit.fitted_samples),
+              format_percent(fit.fitted_median),
+              format_percent(fit.fitted_worst),
+              std::to_string(fit.held_out_samples),
+              {format_percent(fit.held_out_median), Tone::kStrong},
+              format_percent(fit.held_out_worst)});
+  }
+  return parameters.text(style) + "\n" + fits.text(style);
+}
+
+}  // namespace ring

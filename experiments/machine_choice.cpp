@@ -1,0 +1,60 @@
+#include "experiments/machine_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/formats/machine_json.h"
+#include "core/machine_presets.h"
+#include "experiments/host_facts.h"
+#include "experiments/paths.h"
+
+namespace ring {
+
+namespace {
+
+/// Orders of magnitude of a core of this decade, for a first look before anything is calibrated.
+Machine stand_in_machine() {
+  const HostFacts host = detect_host();
+  Machine machine;
+  machine.name = "uncalibrated CPU";
+  machine.transfer = TransferKind::kReceiverCopy;
+  const int cores = std::max(1, std::min(host.cores, host.allowed_threads));
+  for (int i = 0; i < cores; ++i) {
+    machine.processors.push_back(
+        machine.topology.add_node({fmt::format("core{}", i), NodeKind::kCore, 0}));
+  }
+  constexpr double kFlopsPerSecond = 50e9;
+  AttendCost attend;
+  attend.launch_s = 2e-6;
+  attend.per_pair_dim_s = 2 / kFlopsPerSecond;
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) machine.attend[dtype] = attend;
+  machine.copy = {1e-6, 8e9};
+  machine.merge_bytes_per_s = 8e9;
+  machine.memory_bytes_per_s = 20e9;
+  machine.wakeup_s = 10e-6;
+  machine.memory_capacity_bytes = host.memory_bytes / cores;
+  machine.noise = {0.1, 0.1};
+  machine.provenance["all"] = "orders of magnitude, not measured";
+  return machine;
+}
+
+}  // namespace
+
+MachineChoice choose_machine(const std::string& path) {
+  if (is_machine_preset(path) && !file_exists(path)) {
+    return {machine_preset(path), "preset", path + ", from datasheets, not calibrated", false};
+  }
+  const std::string file = path.empty() ? default_machine_path() : path;
+  if (path.empty() && !file_exists(file)) {
+    return {stand_in_machine(), "built-in",
+            "UNCALIBRATED stand-in, times are rough guesses: run ringscope calibrate", true};
+  }
+  Machine machine = read_machine(file).machine;
+  const std::string note =
+      fmt::format("{} ({}{})", machine.name, file, machine.is_calibrated ? "" : ", not calibrated");
+  return {std::move(machine), file, note, false};
+}
+
+}  // namespace ring

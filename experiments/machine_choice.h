@@ -1,0 +1,22 @@
+// Which machine profile a command uses: the one given, the one calibrated here, or a stand-in.
+#pragma once
+
+#include <string>
+
+#include "core/machine.h"
+
+namespace ring {
+
+struct MachineChoice {
+  Machine machine;
+  std::string source;        ///< Path of the file, or "preset" or "built-in".
+  std::string note;          ///< A sentence that says which machine it is and what to think of it.
+  bool is_stand_in = false;  ///< No file was given or found.
+};
+
+/// `path` is a machine file or a preset such as dgx-a100:nodes=2. If it is empty, the file that `ringscope calibrate` left for this
+/// user; without that, an uncalibrated stand-in for this machine. Throws Error(kUsage) for a bad
+/// file.
+MachineChoice choose_machine(const std::string& path);
+
+}  // namespace ring

@@ -1,0 +1,110 @@
+#include "experiments/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/fit.h"
+
+namespace ring {
+
+namespace {
+
+constexpr int64_t kReplicaOps = 400'000;
+
+int replicas_for(int64_t ops) {
+  return static_cast<int>(std::clamp<int64_t>(kReplicaOps / std::max<int64_t>(1, ops), 8, 64));
+}
+
+PredictedInterval interval_of(const RingProgram& program, const Machine& machine,
+                              SimulationOptions options) {
+  std::vector<double> seconds;
+  options.keep_timeline = false;
+  const auto replicas = static_cast<uint64_t>(replicas_for(program.op_count()));
+  for (uint64_t i = 0; i < replicas; ++i) {
+    options.noise_seed = i + 1;
+    seconds.push_back(seconds_from_picoseconds(simulate(program, machine, options).makespan_ps));
+  }
+  PredictedInterval interval;
+  interval.coverage = kPredictedCoverage;
+  interval.low_ps = picoseconds_from_seconds(quantile(seconds, (1 - kPredictedCoverage) / 2));
+  interval.high_ps = picoseconds_from_seconds(quantile(seconds, (1 + kPredictedCoverage) / 2));
+  return interval;
+}
+
+}  // namespace
+
+Prediction predict(const RingProgram& program, const Machine& machine,
+                   const SimulationOptions& options) {
+  Prediction prediction;
+  prediction.result = simulate(program, machine, options);
+  prediction.extrapolated = extrapolated_quantities(program, machine);
+  const bool has_noise = machine.noise.per_op > 0 || machine.noise.per_run > 0;
+  if (has_noise) {
+    prediction.interval = interval_of(program, machine, options);
+    prediction.interval.low_ps =
+        std::min(prediction.interval.low_ps, prediction.result.makespan_ps);
+    prediction.interval.high_ps =
+        std::max(prediction.interval.high_ps, prediction.result.makespan_ps);
+  }
+  prediction.interval.is_extrapolated = !prediction.extrapolated.empty();
+  return prediction;
+}
+
+SimulationOptions simulation_options(const Scenario& scenario) {
+  SimulationOptions options;
+  options.noise_seed = scenario.noise_seed;
+  Disturbances& disturbances = options.disturbances;
+  for (const auto& slow : scenario.slow_ranks) {
+    disturbances.slow_ranks.push_back({slow.rank, slow.factor});
+  }
+  for (const auto& slow : scenario.slow_links) {
+    disturbances.slow_links.push_back({slow.from, slow.to, slow.factor});
+  }
+  for (const auto& broken : scenario.broken_links) {
+    disturbances.broken_links.push_back({broken.from, broken.to});
+  }
+  for (const auto& late : scenario.late_starts) {
+    disturbances.late_starts.push_back({late.rank, late.delay_ps});
+  }
+  return options;
+}
+
+Blame blame_of(const RingProgram& program, const Timeline& timeline, const Machine& machine) {
+  const RunGraph graph(program, timeline);
+  return blame_path(graph, critical_path(graph), alone_times(graph, machine));
+}
+
+void add_prediction(RunFile& run, const Prediction& prediction) {
+  run.predicted = prediction.result.timeline;
+  run.predicted_metrics = prediction.result.metrics;
+  if (prediction.interval.coverage > 0) run.predicted_interval = prediction.interval;
+}
+
+std::vector<std::string> extrapolated_quantities(const RingProgram& program,
+                                                 const Machine& machine) {
+  struct Quantity {
+    const char* key;
+    const char* words;
+    double value;
+  };
+  const auto count = [](int64_t value) { return static_cast<double>(value); };
+  const std::vector<Quantity> quantities = {
+      {"block_tokens", "block size", count(program.tuning.block_tokens)},
+      {"head_dim", "head dim", count(program.problem.head_dim)},
+      {"head_dim_v", "head dim of V", count(program.problem.head_dim_v)},
+  };
+  std::vector<std::string> found;
+  if (!program.has_attention) return found;
+  for (const Quantity& quantity : quantities) {
+    const auto trusted = machine.trusted.find(quantity.key);
+    if (trusted == machine.trusted.end()) continue;
+    const TrustedRange& range = trusted->second;
+    if (quantity.value >= range.low && quantity.value <= range.high) continue;
+    found.push_back(fmt::format("{} {} (calibrated {} to {})", quantity.words, quantity.value,
+                                range.low, range.high));
+  }
+  return found;
+}
+
+}  // namespace ring

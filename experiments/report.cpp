@@ -1,0 +1,154 @@
+#include "experiments/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "experiments/table.h"
+
+namespace ring {
+
+std::string describe(const Problem& problem) {
+  std::string text = fmt::format("{} heads", problem.heads);
+  if (problem.kv_heads != problem.heads) text += fmt::format(" over {} KV heads", problem.kv_heads);
+  text += fmt::format(" of {}", problem.head_dim);
+  if (problem.head_dim_v != problem.head_dim) text += fmt::format(" (V {})", problem.head_dim_v);
+  text += fmt::format(", {} tokens, {}, {}, {}", format_count(problem.seq_len()),
+                      problem.mask.text(), name(problem.dtype), name(problem.pass));
+  if (problem.batch != 1) text += fmt::format(", batch {}", problem.batch);
+  return text;
+}
+
+std::string describe(const Tuning& tuning) {
+  std::string text = fmt::format("{} on {} ranks, {}, blocks of {}, ", tuning.strategy,
+                                 tuning.ranks, tuning.partition, format_count(tuning.block_tokens));
+  text += tuning.blocks_per_message == 0
+              ? "one message a shard"
+              : fmt::format("{} blocks a message", tuning.blocks_per_message);
+  text += fmt::format(", depth {}", tuning.pipeline_depth);
+  if (tuning.lanes != 1) text += fmt::format(", {} lanes", tuning.lanes);
+  if (tuning.is_deterministic) text += ", deterministic";
+  return text;
+}
+
+std::string describe(const PredictedInterval& interval) {
+  std::string text = fmt::format("{:.0f} % of runs between {} and {}", interval.coverage * 100,
+                                 format_time(interval.low_ps), format_time(interval.high_ps));
+  if (interval.is_extrapolated) text += ", extrapolated";
+  return text;
+}
+
+std::string lines_text(const std::vector<ReportLine>& lines, const Style& style) {
+  Table table;
+  table.column("", Align::kLeft).column("", Align::kLeft);
+  for (const ReportLine& line : lines)
+    table.row({{line.label, Tone::kDim}, {line.text, line.tone}});
+  return table.text(style);
+}
+
+std::vector<ReportLine> setup_lines(const RingProgram& program,
+                                    const std::optional<MachineChoice>& machine) {
+  std::vector<ReportLine> lines;
+  if (program.has_attention) {
+    lines.push_back({"problem", describe(program.problem)});
+    lines.push_back({"tuning", describe(program.tuning)});
+  }
+  if (machine) {
+    lines.push_back({"machine", machine->note, machine->is_stand_in ? Tone::kWarn : Tone::kPlain});
+  }
+  return lines;
+}
+
+std::vector<ReportLine> metrics_lines(const Metrics& metrics) {
+  std::vector<ReportLine> lines;
+  if (metrics.flops > 0) lines.push_back({"speed", format_flop_rate(metrics.flops_per_s)});
+  lines.push_back({"comm/compute", fmt::format("{:.3f}", metrics.communication_ratio)});
+  lines.push_back(
+      {"exposed",
+       fmt::format("{} of {} communication a rank, overlap {}", duration_text(metrics.exposed_ps),
+                   duration_text(metrics.communication_ps), format_percent(metrics.overlap))});
+  if (metrics.imbalance > 0.02) lines.push_back({"balance", describe_balance(metrics)});
+  return lines;
+}
+
+std::string rank_table(const Metrics& metrics, const Style& style, size_t limit) {
+  Table table;
+  table.column("rank").column("compute").column("transfer").column("exposed").column("waiting");
+  table.column("finish").column("busy");
+  const size_t shown = std::min(limit, metrics.ranks.size());
+  for (size_t rank = 0; rank < shown; ++rank) {
+    const RankMetrics& row = metrics.ranks[rank];
+    table.row({std::to_string(rank), duration_text(row.compute_ps),
+               duration_text(row.communication_ps), duration_text(row.exposed_ps),
+               duration_text(row.waiting_ps), duration_text(row.finish_ps),
+               format_percent(row.busy_share)});
+  }
+  std::string text = table.text(style);
+  const size_t hidden = metrics.ranks.size() - shown;
+  if (hidden > 0) text += fmt::format("  and {} more ranks, all of them with --json\n", hidden);
+  return text;
+}
+
+std::string bottleneck_sentence(const Blame& blame) {
+  struct Share {
+    const char* what;
+    Picoseconds time_ps;
+  };
+  const auto of = [&blame](BlameKind kind) { return blame.of(kind); };
+  std::array<Share, 6> shares = {{
+      {"computation", of(BlameKind::kAttend) + of(BlameKind::kCompute) + of(BlameKind::kMerge) +
+                          of(BlameKind::kFinalize) + of(BlameKind::kCopy)},
+      {"transfers that nothing covers",
+       of(BlameKind::kHop) + of(BlameKind::kFill) + of(BlameKind::kDrain)},
+      {"sharing of cores, links or memory", of(BlameKind::kContention)},
+      {"imbalance between ranks", of(BlameKind::kImbalance)},
+      {"waiting for a free receive buffer", of(BlameKind::kCreditWait)},
+      {"launch, wake-up and late start", of(BlameKind::kLaunch) + of(BlameKind::kLateStart)},
+  }};
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const Share& a, const Share& b) { return a.time_ps > b.time_ps; });
+  if (blame.makespan_ps <= 0) return "nothing was done";
+  const auto share_text = [&blame](const Share& share) {
+    const double part = static_cast<double>(share.time_ps) / static_cast<double>(blame.makespan_ps);
+    return fmt::format("{} ({})", share.what, format_percent(part));
+  };
+  std::string text = share_text(shares[0]);
+  const bool has_second = shares[1].time_ps * 50 >= blame.makespan_ps;
+  if (has_second) text += ", then " + share_text(shares[1]);
+  return text;
+}
+
+std::string duration_text(Picoseconds time_ps) { return time_ps == 0 ? "0" : format_time(time_ps); }
+
+std::string signed_percent(double fraction) {
+  if (!std::isfinite(fraction)) return "-";
+  return fmt::format("{:+.1f} %", fraction * 100);
+}
+
+std::string comparison_table(const Comparison& comparison, const std::string& measured,
+                             const std::string& predicted, const Style& style) {
+  const auto relative = [](Picoseconds from_ps, Picoseconds to_ps) {
+    if (from_ps == 0) return std::string("-");
+    return signed_percent(static_cast<double>(to_ps) / static_cast<double>(from_ps) - 1);
+  };
+  Table table;
+  table.column("op", Align::kLeft).column("count").column(measured).column(predicted);
+  table.column("error").column("median op error");
+  for (const KindSummary& kind : comparison.kinds) {
+    table.row({std::string(name(kind.kind)), std::to_string(kind.count),
+               format_time(kind.measured_ps), format_time(kind.predicted_ps),
+               relative(kind.measured_ps, kind.predicted_ps),
+               signed_percent(kind.median_relative)});
+  }
+  table.row({{"whole run", Tone::kStrong},
+             "",
+             format_time(comparison.measured.makespan_ps),
+             format_time(comparison.predicted.makespan_ps),
+             {signed_percent(comparison.makespan_error), Tone::kStrong},
+             ""});
+  return table.text(style);
+}
+
+}  // namespace ring

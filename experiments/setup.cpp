@@ -1,0 +1,142 @@
+#include "experiments/setup.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/formats/hf_config.h"
+#include "core/formats/scenario_toml.h"
+#include "core/model_shape.h"
+#include "experiments/paths.h"
+
+namespace ring {
+
+namespace {
+
+constexpr int64_t kDefaultSeqLen = 4096;
+constexpr int64_t kMostRanks = 1 << 24;
+
+}  // namespace
+
+void SetupOptions::declare_problem(VerbOptions& options) {
+  options.heading("Problem");
+  options.text("--model", model_, "FILE",
+               "Take heads and head dims from a Hugging Face config.json");
+  options.count("--layer", layer_, "Layer of that model [the kind that costs most]", {0});
+  options.count("--heads", heads_, "Query heads [8]");
+  options.count("--kv-heads", kv_heads_, "KV heads, a divisor of the heads [as --heads]");
+  options.count("--head-dim", head_dim_, "Head dim of Q and K, up to 256 [128]");
+  options.count("--head-dim-v", head_dim_v_, "Head dim of V [as --head-dim]");
+  options.count("--seq", seq_, "Sequence length in tokens [4096]");
+  options.count("--batch", batch_, "Batch elements [1]");
+  options.text("--dtype", dtype_, "TYPE", "fp32, bf16 or fp16 [fp32]");
+  options.text("--mask", mask_, "MASK",
+               "full, causal, window:W, chunked:C, prefix:P, docs:0,9,17 [causal]");
+  options.text("--pass", pass_, "PASS", "forward or forward+backward [forward]");
+}
+
+void SetupOptions::declare_tuning(VerbOptions& options) {
+  options.heading("Tuning");
+  options.text("--strategy", strategy_, "NAME", "See ringscope strategies [pass-kv]");
+  options.count("--ranks", ranks_, "Ranks in the ring [2]", {1, kMostRanks});
+  options.text("--partition", partition_, "HOW",
+               "contiguous, zigzag, striped:W or uneven:A,B,... [zigzag]");
+  options.count("--block", block_, "KV tokens that one attention op works on [1024]");
+  options.count("--blocks-per-message", blocks_per_message_,
+                "Blocks that travel together, 0 for the whole shard [0]", {0});
+  options.count("--depth", depth_, "Receive buffers of a rank [2]", {1, kMostRanks});
+  options.count("--lanes", lanes_, "Send and receive lanes of a rank [1]", {1, 64});
+  options.flag("--deterministic", is_deterministic_,
+               "Merge in global order: the result does not depend on the ring");
+}
+
+void SetupOptions::declare_machine(VerbOptions& options) {
+  options.heading("Machine");
+  options.text("--machine", machine_, "FILE",
+               "Machine profile, or a preset such as dgx-a100:nodes=2\n"
+               "[the profile that ringscope calibrate left]");
+}
+
+void SetupOptions::declare_scenario(VerbOptions& options) {
+  options.heading("Scenario");
+  options.text("--scenario", scenario_, "FILE", "Read all of this from a TOML file; options win");
+  options.flag("--print-config", is_config_wanted_,
+               "Print the scenario file that reproduces this command, and stop");
+}
+
+bool SetupOptions::has_problem() const {
+  return model_ || layer_ || mask_ || dtype_ || pass_ || batch_ || heads_ || kv_heads_ ||
+         head_dim_ || head_dim_v_ || seq_;
+}
+
+bool SetupOptions::is_any_given() const {
+  const bool has_tuning = strategy_ || partition_ || ranks_ || block_ || blocks_per_message_ ||
+                          depth_ || lanes_ || is_deterministic_;
+  return has_problem() || has_tuning || scenario_ || machine_ || is_config_wanted_;
+}
+
+void SetupOptions::apply_model(Scenario& scenario) const {
+  if (!model_) {
+    if (layer_) throw_usage("--layer needs --model");
+    return;
+  }
+  if (heads_ || kv_heads_ || head_dim_ || head_dim_v_) {
+    throw_usage("--model already gives heads and head dims",
+                "leave out --model, or --heads, --kv-heads, --head-dim and --head-dim-v");
+  }
+  const ModelShape model = read_hf_config(*model_).model;
+  const LayerGroup& group = layer_ ? group_of_layer(model, *layer_) : dominant_group(model);
+  scenario.problem =
+      problem_of(group.shape, model.dtype, seq_.value_or(scenario.problem.seq_len()));
+  scenario.model = *model_;
+}
+
+void SetupOptions::apply_problem(Problem& problem) const {
+  problem.batch = batch_.value_or(problem.batch);
+  problem.heads = heads_.value_or(problem.heads);
+  problem.kv_heads = kv_heads_.value_or(heads_ ? problem.heads : problem.kv_heads);
+  problem.head_dim = head_dim_.value_or(problem.head_dim);
+  problem.head_dim_v = head_dim_v_.value_or(head_dim_ ? problem.head_dim : problem.head_dim_v);
+  if (dtype_) problem.dtype = parse_dtype(*dtype_);
+  if (pass_) problem.pass = parse_pass(*pass_);
+  const int64_t seq_len = seq_.value_or(problem.seq_len());
+  problem.mask = Mask::parse(mask_.value_or(problem.mask.text()), seq_len);
+}
+
+void SetupOptions::apply_tuning(Tuning& tuning) const {
+  tuning.strategy = strategy_.value_or(tuning.strategy);
+  tuning.ranks = static_cast<int>(ranks_.value_or(tuning.ranks));
+  tuning.partition = partition_.value_or(tuning.partition);
+  tuning.block_tokens = block_.value_or(tuning.block_tokens);
+  tuning.blocks_per_message = blocks_per_message_.value_or(tuning.blocks_per_message);
+  tuning.pipeline_depth = static_cast<int>(depth_.value_or(tuning.pipeline_depth));
+  tuning.lanes = static_cast<int>(lanes_.value_or(tuning.lanes));
+  tuning.is_deterministic = tuning.is_deterministic || is_deterministic_;
+}
+
+Scenario SetupOptions::resolve() const {
+  Scenario scenario;
+  scenario.problem.mask = Mask::causal(kDefaultSeqLen);
+  if (scenario_) scenario = read_scenario(*scenario_);
+  apply_model(scenario);
+  apply_problem(scenario.problem);
+  apply_tuning(scenario.tuning);
+  if (machine_) scenario.machine = *machine_;
+  validate(scenario.problem);
+  return scenario;
+}
+
+bool SetupOptions::print_config(const Scenario& scenario, Console& console) const {
+  if (!is_config_wanted_) return false;
+  if (console.is_json()) {
+    throw_usage("--print-config prints TOML", "leave out --json or --print-config");
+  }
+  Scenario printed = scenario;
+  // The file may be read from another folder.
+  if (file_exists(printed.machine)) printed.machine = std::filesystem::absolute(printed.machine);
+  console.print_raw(scenario_toml(printed));
+  return true;
+}
+
+}  // namespace ring

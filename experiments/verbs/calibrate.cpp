@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/formats/calibration_json.h"
+#include "core/formats/machine_json.h"
+#include "experiments/calibration_run.h"
+#include "experiments/json.h"
+#include "experiments/paths.h"
+#include "experiments/verb.h"
+
+namespace ring {
+
+namespace {
+
+class CalibrateVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "calibrate"; }
+  std::string_view summary() const override { return "Measure this machine and write its profile"; }
+
+  void declare(VerbOptions& options) override {
+    options.heading("Calibration");
+    options.time("--budget", budget_ps_, "Time that the measurements may take [45s]");
+    options.count("--cores", cores_, "Cores to use [all]", {1, 1 << 16});
+    options.heading("Files");
+    options.text("-o,--output", output_, "FILE",
+                 "Write the profile there [the one that other verbs look for]");
+  }
+
+  int run(VerbContext& context) override {
+    Console& console = context.console;
+    const std::string path = output_.value_or(default_machine_path());
+    CalibrationOptions options;
+    if (budget_ps_) options.budget_s = seconds_from_picoseconds(*budget_ps_);
+    if (options.budget_s <= 0) throw_usage("--budget must be more than 0");
+    options.cores = static_cast<int>(cores_.value_or(0));
+    const CalibrationResult result = run_calibration(context, options);
+    const std::string written = write_calibration(result, path);
+    if (console.is_json()) {
+      Json document = json_document("calibration-report");
+      document["file"] = written;
+      document["partial"] = !result.is_complete;
+      document["elapsed_s"] = result.elapsed_s;
+      document["calibration"] = calibration_to_json(result.calibration);
+      console.print_document(document);
+    } else {
+      console.print(calibration_text(result, console.style()));
+    }
+    console.note(fmt::format("wrote {}", written));
+    if (!result.is_complete) {
+      throw Error(
+          ErrorKind::kInterrupted,
+          fmt::format("stopped: {} holds what was measured and is no profile to use", written));
+    }
+    return 0;
+  }
+
+ private:
+  std::optional<Picoseconds> budget_ps_;
+  std::optional<int64_t> cores_;
+  std::optional<std::string> output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_calibrate_verb() { return std::make_unique<CalibrateVerb>(); }
+
+}  // namespace ring

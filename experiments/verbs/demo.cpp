@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/strategy.h"
+#include "experiments/calibration_run.h"
+#include "experiments/demo_report.h"
+#include "experiments/host_facts.h"
+#include "experiments/machine_choice.h"
+#include "experiments/outputs.h"
+#include "experiments/paths.h"
+#include "experiments/progress.h"
+#include "experiments/report.h"
+#include "experiments/report_json.h"
+
+namespace ring {
+
+namespace {
+
+constexpr const char* kPictured = "llama8b-4-512";
+
+class DemoVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "demo"; }
+  std::string_view summary() const override {
+    return "Calibrate, predict and run rings on this machine, and show both";
+  }
+
+  void declare(VerbOptions& options) override {
+    options.heading("Demo");
+    options.text("--machine", machine_, "FILE", "Machine profile to use instead of calibrating");
+    options.time("--budget", budget_ps_, "Time that calibration may take [45s]");
+    options.count("--repeat", repeat_, "Measured runs of a configuration [7]", {1, 1000});
+    options.flag("--small", is_small_, "Sequences a quarter as long: seconds instead of a minute");
+    options.heading("Files");
+    options.text("-o,--output", folder_, "FOLDER",
+                 "Where run files, trace and picture go [ringscope-demo]");
+  }
+
+  int run(VerbContext& context) override {
+    Console& console = context.console;
+    if (!console.is_json()) console.print(host_line() + "\n");
+    const MachineChoice choice = machine(context);
+    const std::vector<DemoConfiguration> configurations = demo_configurations(is_small_);
+    std::vector<RingProgram> programs;
+    for (const DemoConfiguration& each : configurations) {
+      programs.push_back(plan(each.problem, each.tuning));
+    }
+    std::vector<Prediction> predictions;
+    for (const RingProgram& program : programs) {
+      predictions.push_back(predict(program, choice.machine));
+    }
+    std::vector<DemoRow> rows;
+    Progress progress(console, "demo");
+    for (size_t i = 0; i < programs.size() && !context.is_interrupted; ++i) {
+      DemoRow row{configurations[i], std::move(predictions[i]), {}, {}, {}};
+      const double share = 1.0 / static_cast<double>(programs.size());
+      measure(context, programs[i], row, progress, static_cast<double>(i) * share, share);
+      if (row.measurement.is_complete) rows.push_back(std::move(row));
+    }
+    progress.clear();
+    const bool is_partial = rows.size() < programs.size();
+    const std::vector<std::string> files = write_files(rows, choice);
+    show(console, choice, rows, files, is_partial);
+    if (is_partial) {
+      throw Error(ErrorKind::kInterrupted,
+                  fmt::format("stopped after {} of {} configurations; these are shown", rows.size(),
+                              programs.size()));
+    }
+    return summarize(rows).wrong_results > 0 ? exit_code(ErrorKind::kWrongResult) : 0;
+  }
+
+ private:
+  static std::string host_line() {
+    const HostFacts host = detect_host();
+    return fmt::format("{}, {} cores, {}", host.processor, host.cores,
+                       format_bytes(host.memory_bytes));
+  }
+
+  MachineChoice machine(VerbContext& context) const {
+    if (machine_) return choose_machine(*machine_);
+    CalibrationOptions options;
+    if (budget_ps_) options.budget_s = seconds_from_picoseconds(*budget_ps_);
+    CalibrationResult result = run_calibration(context, options);
+    const std::string path = write_calibration(result, default_machine_path());
+    if (!result.is_complete) {
+      throw Error(ErrorKind::kInterrupted,
+                  fmt::format("stopped while calibrating; {} holds what was measured", path));
+    }
+    if (!context.console.is_json()) {
+      context.console.print(fmt::format("calibrated in {:.0f} s: {}\n", result.elapsed_s, path));
+    }
+    return choose_machine(path);
+  }
+
+  void measure(VerbContext& context, const RingProgram& program, DemoRow& row, Progress& progress,
+               double done, double share) const {
+    const SeededData data(1);
+    ExecutorOptions options;
+    options.interrupt = &context.is_interrupted;
+    const int repeats = static_cast<int>(repeat_.value_or(7));
+    const std::string& name = row.configuration.name;
+    progress.update(done, name);
+    CpuExecutor executor(program, data, options);
+    row.measurement = measure_runs(executor, 1, repeats, context.is_interrupted, [&](int i) {
+      progress.update(done + share * i / (repeats + 2.0), name);
+    });
+    if (!row.measurement.is_complete) return;
+    row.measured = ring::measure(row.measurement.timeline);
+    row.verification = verify_rows(program, data, executor, 16);
+  }
+
+  std::string path_of(const std::string& name) const {
+    return (std::filesystem::path(folder_.value_or("ringscope-demo")) / name).string();
+  }
+
+  /// Run files of all rows, and trace and picture of one; returns what is worth looking at.
+  std::vector<std::string> write_files(const std::vector<DemoRow>& rows,
+                                       const MachineChoice& choice) const {
+    std::vector<std::string> shown;
+    if (rows.empty()) return shown;
+    make_parent_folders(path_of("x"));
+    for (const DemoRow& row : rows) {
+      const RingProgram program = plan(row.configuration.problem, row.configuration.tuning);
+      RunFile file = begin_run_file(program, choice.machine.name);
+      add_prediction(file, row.prediction);
+      file.seed = 1;
+      file.measured = row.measurement.timeline;
+      file.measured_metrics = row.measured;
+      file.measured_steps_ps = row.measurement.steps_ps;
+      write_run(path_of(row.configuration.name + ".json"), file);
+      const bool is_pictured = row.configuration.name == kPictured || &row == &rows.back();
+      if (!is_pictured || !shown.empty()) continue;
+      shown.push_back(path_of("trace.json.gz"));
+      write_run_trace(shown.back(), file, &program);
+      shown.push_back(path_of("timeline.svg"));
+      write_run_picture(shown.back(), file);
+    }
+    return shown;
+  }
+
+  void show(Console& console, const MachineChoice& choice, const std::vector<DemoRow>& rows,
+            const std::vector<std::string>& files, bool is_partial) const {
+    if (console.is_json()) {
+      Json document = json_document("demo");
+      document["partial"] = is_partial;
+      document["machine"] = machine_choice_json(choice);
+      add_demo_json(document, rows);
+      document["files"] = files;
+      console.print_document(document);
+      return;
+    }
+    const Style& style = console.style();
+    console.print("\n" + demo_table(rows, style) + "\n" + summary_text(summarize(rows), style));
+    if (files.empty()) return;
+    console.print(
+        fmt::format("\nLook at\n"
+                    "  {}   measured (solid) and predicted (hatched), one row a lane\n"
+                    "  {}  the same at https://ui.perfetto.dev: drag it in, then W and S zoom\n"
+                    "  {}   one run file a configuration: ringscope compare FILE\n",
+                    files[1], files[0], path_of("*.json")));
+  }
+
+  std::optional<std::string> machine_, folder_;
+  std::optional<Picoseconds> budget_ps_;
+  std::optional<int64_t> repeat_;
+  bool is_small_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_demo_verb() { return std::make_unique<DemoVerb>(); }
+
+}  // namespace ring

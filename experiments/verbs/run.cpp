@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/formats/program_json.h"
+#include "core/formats/timeline_json.h"
+#include "core/strategy.h"
+#include "experiments/host_facts.h"
+#include "experiments/json.h"
+#include "experiments/machine_choice.h"
+#include "experiments/measurement.h"
+#include "experiments/outputs.h"
+#include "experiments/prediction.h"
+#include "experiments/progress.h"
+#include "experiments/report.h"
+#include "experiments/report_json.h"
+#include "experiments/setup.h"
+#include "experiments/verb.h"
+#include "experiments/verify.h"
+
+namespace ring {
+
+namespace {
+
+void require_device(const std::string& device) {
+  if (device == "cpu") return;
+  if (device != "cuda") throw_usage(fmt::format("--device {} is unknown", device), "cpu or cuda");
+  throw Error(ErrorKind::kUnavailable,
+              fmt::format("cannot run on a CUDA device: {}", fmt::join(missing_for_cuda(), "; ")),
+              "--device cpu runs here");
+}
+
+/// Everything that one `run` found out.
+struct RunOutcome {
+  RingProgram program;
+  std::optional<MachineChoice> machine;  ///< None when only the stand-in was there.
+  std::optional<Prediction> prediction;
+  Measurement measurement;
+  Metrics metrics;
+  std::optional<Verification> verification;
+
+  std::optional<Comparison> comparison() const {
+    if (!prediction || !measurement.is_complete) return std::nullopt;
+    return compare(measurement.timeline, prediction->result.timeline);
+  }
+  /// Of the predicted time against the median.
+  double error() const {
+    return static_cast<double>(prediction->result.makespan_ps) /
+               static_cast<double>(measurement.median_ps()) -
+           1;
+  }
+};
+
+class RunVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "run"; }
+  std::string_view summary() const override {
+    return "Run a ring program for real, check its result, compare with the prediction";
+  }
+
+  void declare(VerbOptions& options) override {
+    setup_.declare_problem(options);
+    setup_.declare_tuning(options);
+    setup_.declare_machine(options);
+    options.heading("Run");
+    options.text("--device", device_, "NAME", "cpu or cuda [cpu]");
+    options.count("--cores", cores_, "Cores to use, ranks in turn [all]", {1, 1 << 16});
+    options.count("--repeat", repeat_, "Measured runs [5]", {1, 1000});
+    options.count("--warmup", warmup_, "Runs before those [1]", {0, 1000});
+    options.count("--seed", seed_, "Seed of the values of Q, K and V [1]", {0});
+    options.count("--check-rows", check_rows_, "Rows checked against the oracle, 0 for none [16]",
+                  {0, 1 << 20});
+    setup_.declare_scenario(options);
+    outputs_.declare(options);
+  }
+
+  int run(VerbContext& context) override {
+    require_device(device_.value_or("cpu"));
+    const Scenario scenario = setup_.resolve();
+    if (setup_.print_config(scenario, context.console)) return 0;
+    RunOutcome outcome;
+    outcome.program = plan(scenario.problem, scenario.tuning);
+    predict_first(scenario, outcome);
+    measure(context, outcome);
+    report(context.console, outcome);
+    outputs_.write(run_file(outcome), outcome.program, context.console);
+    if (!outcome.measurement.is_complete) {
+      throw Error(ErrorKind::kInterrupted,
+                  fmt::format("stopped after {} of {} runs; what was measured is marked partial",
+                              outcome.measurement.steps_ps.size(), repeat_.value_or(5)));
+    }
+    const bool is_wrong = outcome.verification && !outcome.verification->is_right();
+    return is_wrong ? exit_code(ErrorKind::kWrongResult) : 0;
+  }
+
+ private:
+  static void predict_first(const Scenario& scenario, RunOutcome& outcome) {
+    MachineChoice choice = choose_machine(scenario.machine);
+    if (choice.is_stand_in) return;
+    outcome.prediction = predict(outcome.program, choice.machine);
+    outcome.machine = std::move(choice);
+  }
+
+  void measure(VerbContext& context, RunOutcome& outcome) const {
+    const SeededData data(static_cast<uint64_t>(seed_.value_or(1)));
+    ExecutorOptions options;
+    options.cores = static_cast<int>(cores_.value_or(0));
+    options.interrupt = &context.is_interrupted;
+    Progress progress(context.console, "run");
+    progress.update(0, "filling Q, K and V");
+    CpuExecutor executor(outcome.program, data, options);
+    const int warmups = static_cast<int>(warmup_.value_or(1));
+    const int repeats = static_cast<int>(repeat_.value_or(5));
+    const int64_t rows = check_rows_.value_or(16);
+    const double jobs = warmups + repeats + (rows > 0 ? 1 : 0);
+    outcome.measurement =
+        measure_runs(executor, warmups, repeats, context.is_interrupted, [&](int i) {
+          progress.update(i / jobs, i < warmups
+                                        ? "warming up"
+                                        : fmt::format("run {} of {}", i - warmups + 1, repeats));
+        });
+    outcome.metrics = ring::measure(outcome.measurement.timeline);
+    if (rows > 0 && outcome.measurement.is_complete) {
+      progress.update((warmups + repeats) / jobs, "checking against the oracle");
+      outcome.verification = verify_rows(outcome.program, data, executor, rows);
+    }
+  }
+
+  RunFile run_file(const RunOutcome& outcome) const {
+    RunFile file =
+        begin_run_file(outcome.program, outcome.machine ? outcome.machine->machine.name : "");
+    file.seed = static_cast<uint64_t>(seed_.value_or(1));
+    file.context["processor"] = detect_host().processor;
+    if (outcome.prediction) add_prediction(file, *outcome.prediction);
+    file.measured = outcome.measurement.timeline;
+    file.measured_metrics = outcome.metrics;
+    file.measured_steps_ps = outcome.measurement.steps_ps;
+    return file;
+  }
+
+  static void report(Console& console, const RunOutcome& outcome) {
+    if (console.is_json()) {
+      print_json(console, outcome);
+    } else {
+      print_text(console, outcome);
+    }
+  }
+
+  static void print_text(Console& console, const RunOutcome& outcome) {
+    const Measurement& measured = outcome.measurement;
+    std::vector<ReportLine> lines = setup_lines(outcome.program, outcome.machine);
+    if (outcome.prediction) {
+      const Prediction& prediction = *outcome.prediction;
+      std::string text = format_time(prediction.result.makespan_ps);
+      if (prediction.interval.coverage > 0) text += ", " + describe(prediction.interval);
+      lines.push_back({"predicted", text});
+    }
+    if (!measured.is_complete) lines.push_back({"partial", "stopped before the end", Tone::kWarn});
+    if (!measured.steps_ps.empty()) {
+      lines.push_back({"measured",
+                       fmt::format("{} ± {}, median of {} runs", format_time(measured.median_ps()),
+                                   format_percent(measured.spread()), measured.steps_ps.size()),
+                       Tone::kStrong});
+      if (outcome.prediction) lines.push_back({"error", signed_percent(outcome.error())});
+    }
+    for (const ReportLine& line : metrics_lines(outcome.metrics)) lines.push_back(line);
+    if (outcome.verification) {
+      lines.push_back({"result", outcome.verification->text(),
+                       outcome.verification->is_right() ? Tone::kGood : Tone::kBad});
+    }
+    console.print(lines_text(lines, console.style()));
+    console.print("\n" + rank_table(outcome.metrics, console.style()));
+    if (const auto comparison = outcome.comparison()) {
+      console.print("\n" + comparison_table(*comparison, "measured", "predicted", console.style()));
+    }
+  }
+
+  static void print_json(Console& console, const RunOutcome& outcome) {
+    const Measurement& measured = outcome.measurement;
+    Json document = json_document("run-report");
+    document["problem"] = problem_to_json(outcome.program.problem);
+    document["tuning"] = tuning_to_json(outcome.program.tuning);
+    document["partial"] = !measured.is_complete;
+    document["steps_ps"] = measured.steps_ps;
+    document["median_ps"] = measured.median_ps();
+    document["spread"] = measured.spread();
+    document["metrics"] = metrics_to_json(outcome.metrics);
+    if (outcome.machine) document["machine"] = machine_choice_json(*outcome.machine);
+    if (outcome.prediction) document["prediction"] = prediction_json(*outcome.prediction);
+    if (const auto comparison = outcome.comparison()) {
+      document["error"] = outcome.error();
+      document["comparison"] = comparison_json(*comparison);
+    }
+    if (outcome.verification) document["verification"] = verification_json(*outcome.verification);
+    console.print_document(document);
+  }
+
+  SetupOptions setup_;
+  OutputOptions outputs_;
+  std::optional<std::string> device_;
+  std::optional<int64_t> cores_, repeat_, warmup_, seed_, check_rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_run_verb() { return std::make_unique<RunVerb>(); }
+
+}  // namespace ring

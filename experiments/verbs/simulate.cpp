@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/formats/program_json.h"
+#include "core/formats/timeline_json.h"
+#include "core/strategy.h"
+#include "experiments/json.h"
+#include "experiments/machine_choice.h"
+#include "experiments/outputs.h"
+#include "experiments/prediction.h"
+#include "experiments/report.h"
+#include "experiments/report_json.h"
+#include "experiments/setup.h"
+#include "experiments/verb.h"
+
+namespace ring {
+
+namespace {
+
+class SimulateVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "simulate"; }
+  std::string_view summary() const override {
+    return "Predict time, overlap and balance of a ring program";
+  }
+
+  void declare(VerbOptions& options) override {
+    setup_.declare_problem(options);
+    setup_.declare_tuning(options);
+    setup_.declare_machine(options);
+    options.count("--noise-seed", noise_seed_,
+                  "Show one noisy run with this seed [the run without noise]", {0});
+    setup_.declare_scenario(options);
+    outputs_.declare(options);
+  }
+
+  int run(VerbContext& context) override {
+    Console& console = context.console;
+    Scenario scenario = setup_.resolve();
+    if (noise_seed_) scenario.noise_seed = static_cast<uint64_t>(*noise_seed_);
+    if (setup_.print_config(scenario, console)) return 0;
+    const MachineChoice choice = choose_machine(scenario.machine);
+    const RingProgram program = plan(scenario.problem, scenario.tuning);
+    const Prediction prediction = predict(program, choice.machine, simulation_options(scenario));
+    const Blame blame = blame_of(program, prediction.result.timeline, choice.machine);
+
+    if (console.is_json()) {
+      print_json(console, program, choice, prediction, blame);
+    } else {
+      print_text(console, program, choice, prediction, blame);
+    }
+    if (outputs_.is_any_given()) {
+      RunFile file = begin_run_file(program, choice.machine.name);
+      add_prediction(file, prediction);
+      file.seed = scenario.noise_seed.value_or(0);
+      outputs_.write(file, program, console);
+    }
+    return 0;
+  }
+
+ private:
+  static void print_text(Console& console, const RingProgram& program, const MachineChoice& choice,
+                         const Prediction& prediction, const Blame& blame) {
+    const Style& style = console.style();
+    const Metrics& metrics = prediction.result.metrics;
+    std::vector<ReportLine> lines = setup_lines(program, choice);
+    lines.push_back({"time", format_time(prediction.result.makespan_ps), Tone::kStrong});
+    if (prediction.interval.coverage > 0) {
+      lines.push_back({"interval", describe(prediction.interval)});
+    }
+    for (const ReportLine& line : metrics_lines(metrics)) lines.push_back(line);
+    lines.push_back({"spent on", bottleneck_sentence(blame)});
+    for (const std::string& quantity : prediction.extrapolated) {
+      lines.push_back({"extrapolated", quantity, Tone::kWarn});
+    }
+    for (const std::string& text : prediction.result.notes) lines.push_back({"note", text});
+    console.print(lines_text(lines, style));
+    console.print("\n" + rank_table(metrics, style));
+  }
+
+  static void print_json(Console& console, const RingProgram& program, const MachineChoice& choice,
+                         const Prediction& prediction, const Blame& blame) {
+    Json document = json_document("simulate");
+    document["problem"] = problem_to_json(program.problem);
+    document["tuning"] = tuning_to_json(program.tuning);
+    document["machine"] = machine_choice_json(choice);
+    document["prediction"] = prediction_json(prediction);
+    document["blame"] = blame_json(blame);
+    console.print_document(document);
+  }
+
+  SetupOptions setup_;
+  OutputOptions outputs_;
+  std::optional<int64_t> noise_seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_simulate_verb() { return std::make_unique<SimulateVerb>(); }
+
+}  // namespace ring

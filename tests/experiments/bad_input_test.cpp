@@ -1,0 +1,145 @@
+// Bad input is refused with a message that helps, exit code 2, and nothing on stdout.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/experiments/fixture.h"
+
+namespace ring::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct BadCase {
+  std::vector<std::string> arguments;
+  std::string message;
+};
+
+void PrintTo(const BadCase& bad, std::ostream* out) {
+  for (const std::string& word : bad.arguments) *out << word << ' ';
+}
+
+class BadInput : public ::testing::TestWithParam<BadCase> {};
+
+TEST_P(BadInput, IsRefused) {
+  const ProcessResult result = run_ringscope(GetParam().arguments);
+  EXPECT_EQ(result.code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(GetParam().message));
+  EXPECT_THAT(result.out, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    CommandLine, BadInput,
+    ::testing::Values(BadCase{{"simulate", "--sequence", "5"}, "has no option --sequence"},
+                      BadCase{{"simulate", "--haeds", "5"}, "did you mean --heads?"},
+                      BadCase{{"simulate", "--seq"}, "--seq needs a value"},
+                      BadCase{{"simulate", "--seq", "1", "--seq", "2"}, "more than once"},
+                      BadCase{{"simulate", "--seq", "0"}, "--seq is 0"},
+                      BadCase{{"simulate", "--seq", "-5"}, "--seq is -5"},
+                      BadCase{{"simulate", "--seq", "4.5"}, "--seq"},
+                      BadCase{{"simulate", "--seq", "64Q"}, "--seq"},
+                      BadCase{{"simulate", "--seq", ""}, "--seq"},
+                      BadCase{{"simulate", "--seq", "99999999999999999999"}, "64 bits"},
+                      BadCase{{"simulate", "--heads", "0"}, "--heads"},
+                      BadCase{{"simulate", "--heads", "7", "--kv-heads", "2"}, "does not divide"},
+                      BadCase{{"simulate", "--head-dim", "257"}, "256"},
+                      BadCase{{"simulate", "--block", "0"}, "--block"},
+                      BadCase{{"simulate", "--depth", "0"}, "--depth"},
+                      BadCase{{"simulate", "--ranks", "0"}, "--ranks"},
+                      BadCase{{"simulate", "--lanes", "-1"}, "--lanes"},
+                      BadCase{{"simulate", "--dtype", "fp8"}, "fp8"},
+                      BadCase{{"simulate", "--mask", "casual"}, "causal"},
+                      BadCase{{"simulate", "--mask", "window:0"}, "window"},
+                      BadCase{{"simulate", "--partition", "zigzg"}, "zigzag"},
+                      BadCase{{"simulate", "--strategy", "pass-vk"}, "pass-kv"},
+                      BadCase{{"simulate", "--layer", "3"}, "--layer needs --model"},
+                      BadCase{{"calibrate", "--budget", "45"}, "--budget"},
+                      BadCase{{"calibrate", "--budget", "0s"}, "--budget"},
+                      BadCase{{"calibrate", "--seq", "4096"}, "calibrate has no option --seq"},
+                      BadCase{{"run", "--device", "tpu"}, "cpu or cuda"},
+                      BadCase{{"trace"}, "RUN is missing"},
+                      BadCase{{"compare", "a", "b", "c"}, "does not take the argument c"}));
+
+TEST(BadFile, EveryReaderNamesTheFile) {
+  const TemporaryFolder folder;
+  const std::string missing = folder.file("missing");
+  const std::string directory = folder.path();
+  const std::string truncated = folder.write("cut.json", "{\"schema\": \"ringscope-run\", \"sch");
+  const std::string foreign = folder.write("foreign.json", "{\"traceEvents\": []}");
+  const std::string empty = folder.write("empty", "");
+  const std::string binary = folder.write("binary", std::string("\x7f"
+                                                                "ELF\0\1\2",
+                                                                7));
+  for (const std::string& file : {missing, directory, truncated, foreign, empty, binary}) {
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"compare", file},
+                                                    {"trace", file, "-o", folder.file("out")},
+                                                    {"simulate", "--machine", file},
+                                                    {"simulate", "--model", file},
+                                                    {"simulate", "--scenario", file},
+                                                    {"check", file}}) {
+      const bool is_empty_scenario = file == empty && command[1] == "--scenario";
+      if (is_empty_scenario) continue;  // All keys may be left out.
+      const ProcessResult result = run_ringscope(command);
+      EXPECT_EQ(result.code, 2) << command[0] << ' ' << file << '\n' << result.err;
+      EXPECT_THAT(result.err, HasSubstr(file)) << command[0];
+      EXPECT_THAT(result.out, IsEmpty());
+    }
+  }
+}
+
+TEST(BadFile, AScenarioWithAnUnknownKeyNamesLineAndNearest) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.toml", "[problem]\nhaeds = 4\n");
+  const ProcessResult result = run_ringscope({"simulate", "--scenario", file});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr(file + ":2"));
+  EXPECT_THAT(result.err, HasSubstr("heads"));
+}
+
+TEST(BadFile, ATruncatedMachineIsNoMachine) {
+  const TemporaryFolder folder;
+  const std::string text = read_text(write_test_machine(folder));
+  const std::string file = folder.write("cut.json", text.substr(0, text.size() / 2));
+  const ProcessResult result = run_ringscope({"simulate", "--machine", file});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr(file));
+}
+
+TEST(FullDisk, NothingOldIsLost) {
+  const TemporaryFolder folder;
+  const std::string machine = write_test_machine(folder);
+  const ProcessResult result = run_ringscope({"simulate", "--machine", machine, "-o", "/dev/full"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("/dev/full"));
+  EXPECT_THAT(result.err, HasSubstr("No space left on device"));
+}
+
+TEST(FullDisk, AFolderThatCannotBeMadeIsNamed) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("file", "");
+  const ProcessResult result = run_ringscope(
+      {"simulate", "--machine", write_test_machine(folder), "-o", file + "/run.json"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr(file));
+}
+
+TEST(Interrupt, MidCalibrationKeepsTheOldProfile) {
+  const TemporaryFolder folder;
+  const std::string profile = folder.write("machine.json", "precious");
+  ProcessOptions options;
+  options.is_err_terminal = true;
+  options.interrupt_when = [](const std::string& err) {
+    return err.find("calibrate  [") != std::string::npos;
+  };
+  const ProcessResult result =
+      run_ringscope({"calibrate", "--budget", "60s", "-o", profile, "--json"}, options);
+  EXPECT_EQ(result.code, 130);
+  EXPECT_EQ(nlohmann::json::parse(result.out).at("partial"), true);
+  EXPECT_EQ(read_text(profile), "precious");
+  EXPECT_TRUE(std::filesystem::exists(profile + ".partial"));
+}
+
+}  // namespace
+}  // namespace ring::testing
