@@ -39,6 +39,7 @@ Channel make_channel(bool is_terminal) {
   dup2(null, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
+  unsetenv("NO_COLOR");  // set where the tests run, it would decide for them
   for (const std::string& entry : options.environment) {
     const size_t equals = entry.find('=');
     setenv(entry.substr(0, equals).c_str(), entry.substr(equals + 1).c_str(), 1);
