@@ -37,6 +37,7 @@ void copy_streaming(std::byte* to, const std::byte* from, int64_t bytes) {
 }  // namespace
 
 void copy_bytes(void* to, const void* from, int64_t bytes, const CacheSizes& caches) {
+  if (bytes == 0) return;
 #if defined(__x86_64__)
   if (bytes > caches.l3_bytes / 2) {
     copy_streaming(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
