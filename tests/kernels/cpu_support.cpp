@@ -98,7 +98,7 @@ Tensor::Tensor(DType dtype, int64_t tokens, int heads, int dim, Layout layout, i
   offset_bytes_ = static_cast<size_t>(gap) * size;
   // Exactly as long as the last row: reading past it is for the address sanitizer to find.
   bytes_.resize(offset_bytes_ + static_cast<size_t>(tokens == 0 ? 0 : last + dim) * size);
-  std::memset(bytes_.data(), 0xff, bytes_.size());
+  std::fill(bytes_.begin(), bytes_.end(), std::byte{0xff});
 }
 
 void Tensor::set(int64_t token, int64_t head, int64_t dim, double value) {
