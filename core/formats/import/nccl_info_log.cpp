@@ -126,10 +126,10 @@ class InfoReader {
     const auto channel = leading_whole(words[1]);
     if (!channel || *channel > 1024) return;
     const size_t slash = words[1].find('/');
-    const auto second =
-        slash == std::string_view::npos ? std::nullopt : leading_whole(words[1].substr(slash + 1));
+    const int64_t second =
+        slash == std::string_view::npos ? 0 : leading_whole(words[1].substr(slash + 1)).value_or(0);
     if (contains(said, "->")) {
-      take_hop(static_cast<int>(*channel), second.value_or(0), said, line);
+      take_hop(static_cast<int>(*channel), second, said, line);
       return;
     }
     std::vector<int> order;
@@ -139,7 +139,8 @@ class InfoReader {
       order.push_back(static_cast<int>(*rank));
     }
     if (order.empty()) return;
-    channels_of_order_ = std::max(channels_of_order_, static_cast<int>(second.value_or(0)));
+    channels_of_order_ =
+        std::max(channels_of_order_, static_cast<int>(std::min<int64_t>(second, 1024)));
     out_.ring_of_channel[static_cast<int>(*channel)] = std::move(order);
   }
 
