@@ -52,7 +52,7 @@ struct RankIntervals {
   std::vector<Interval> compute, transfer, waiting;
 };
 
-RankMetrics measure_rank(RankIntervals intervals, Picoseconds finish_ps, Picoseconds makespan_ps) {
+RankMetrics measure_rank(RankIntervals intervals, Picoseconds finish_ps) {
   RankMetrics metrics;
   const auto compute = unite(std::move(intervals.compute));
   const auto transfer = unite(std::move(intervals.transfer));
@@ -62,22 +62,25 @@ RankMetrics measure_rank(RankIntervals intervals, Picoseconds finish_ps, Picosec
   metrics.waiting_ps = uncovered(waiting, transfer);
   metrics.exposed_ps = uncovered(transfer, compute);
   metrics.finish_ps = finish_ps;
-  metrics.busy_share =
-      makespan_ps > 0 ? static_cast<double>(metrics.compute_ps) / static_cast<double>(makespan_ps)
-                      : 0;
   return metrics;
 }
 
+}  // namespace
+
 void summarize(Metrics& metrics) {
+  if (metrics.ranks.empty()) return;
   const auto ranks = static_cast<Picoseconds>(metrics.ranks.size());
-  if (ranks == 0) return;
-  Picoseconds longest = 0;
+  // A hundred thousand ranks of minutes leave 64 bits.
+  __int128 compute_ps = 0, communication_ps = 0, exposed_ps = 0;
   for (size_t i = 0; i < metrics.ranks.size(); ++i) {
-    const RankMetrics& rank = metrics.ranks[i];
-    metrics.compute_ps += rank.compute_ps;
-    metrics.communication_ps += rank.communication_ps;
-    metrics.exposed_ps += rank.exposed_ps;
-    longest = std::max(longest, rank.compute_ps);
+    RankMetrics& rank = metrics.ranks[i];
+    if (metrics.makespan_ps > 0) {
+      rank.busy_share =
+          static_cast<double>(rank.compute_ps) / static_cast<double>(metrics.makespan_ps);
+    }
+    compute_ps += rank.compute_ps;
+    communication_ps += rank.communication_ps;
+    exposed_ps += rank.exposed_ps;
     const int number = static_cast<int>(i);
     const auto compute_of = [&](int other) {
       return metrics.ranks[static_cast<size_t>(other)].compute_ps;
@@ -85,25 +88,23 @@ void summarize(Metrics& metrics) {
     if (rank.compute_ps > compute_of(metrics.busiest_rank)) metrics.busiest_rank = number;
     if (rank.compute_ps < compute_of(metrics.idlest_rank)) metrics.idlest_rank = number;
   }
-  const auto ratio = [](Picoseconds a, Picoseconds b) {
+  const auto ratio = [](__int128 a, __int128 b) {
     return static_cast<double>(a) / static_cast<double>(b);
   };
-  if (metrics.compute_ps > 0) {
-    metrics.communication_ratio = ratio(metrics.communication_ps, metrics.compute_ps);
-    metrics.imbalance = ratio(longest * ranks, metrics.compute_ps) - 1;
+  if (compute_ps > 0) {
+    const RankMetrics& busiest = metrics.ranks[static_cast<size_t>(metrics.busiest_rank)];
+    metrics.communication_ratio = ratio(communication_ps, compute_ps);
+    metrics.imbalance = ratio(static_cast<__int128>(busiest.compute_ps) * ranks, compute_ps) - 1;
   }
-  metrics.overlap =
-      metrics.communication_ps > 0 ? 1 - ratio(metrics.exposed_ps, metrics.communication_ps) : 1;
-  metrics.compute_ps /= ranks;
-  metrics.communication_ps /= ranks;
-  metrics.exposed_ps /= ranks;
+  metrics.overlap = communication_ps > 0 ? 1 - ratio(exposed_ps, communication_ps) : 1;
+  metrics.compute_ps = static_cast<Picoseconds>(compute_ps / ranks);
+  metrics.communication_ps = static_cast<Picoseconds>(communication_ps / ranks);
+  metrics.exposed_ps = static_cast<Picoseconds>(exposed_ps / ranks);
   if (metrics.makespan_ps > 0) {
     metrics.flops_per_s =
         static_cast<double>(metrics.flops) / seconds_from_picoseconds(metrics.makespan_ps);
   }
 }
-
-}  // namespace
 
 Metrics measure(const Timeline& timeline) {
   Metrics metrics;
@@ -128,8 +129,7 @@ Metrics measure(const Timeline& timeline) {
     }
   }
   for (size_t rank = 0; rank < intervals.size(); ++rank) {
-    metrics.ranks.push_back(
-        measure_rank(std::move(intervals[rank]), finish_ps[rank], metrics.makespan_ps));
+    metrics.ranks.push_back(measure_rank(std::move(intervals[rank]), finish_ps[rank]));
   }
   summarize(metrics);
   return metrics;

@@ -35,6 +35,10 @@ struct Metrics {
 
 Metrics measure(const Timeline& timeline);
 
+/// Fills what follows from the times of the ranks, the makespan and the flops: busy shares, means,
+/// ratios, overlap, imbalance, busiest and idlest rank, flop rate.
+void summarize(Metrics& metrics);
+
 /// A sentence that names the imbalance: "rank 3 computes 87 % of the time, rank 0 14 %".
 std::string describe_balance(const Metrics& metrics);
 

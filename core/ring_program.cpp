@@ -40,18 +40,19 @@ int64_t RingProgram::op_count() const {
   return count;
 }
 
-LanePoint OpWriter::append(Op op, std::span<const LanePoint> deps, OpBatch& batch) {
+LanePoint OpWriter::append(const Op& op, std::span<const LanePoint> deps, OpBatch& batch) {
   RING_ASSERT(op.lane >= 0 && static_cast<size_t>(op.lane) < next_position_.size());
-  op.lane_position = next_position_[static_cast<size_t>(op.lane)]++;
-  op.dep_begin = static_cast<int64_t>(batch.deps.size());
-  op.dep_count = 0;
-  for (const LanePoint& dep : deps) {
-    if (dep.lane == op.lane) continue;  // The lane itself is in order.
-    batch.deps.push_back(dep);
-    ++op.dep_count;
-  }
   batch.ops.push_back(op);
-  return {op.lane, op.lane_position};
+  Op& added = batch.ops.back();
+  added.lane_position = next_position_[static_cast<size_t>(added.lane)]++;
+  added.dep_begin = static_cast<int64_t>(batch.deps.size());
+  added.dep_count = 0;
+  for (const LanePoint& dep : deps) {
+    if (dep.lane == added.lane) continue;  // The lane itself is in order.
+    batch.deps.push_back(dep);
+    ++added.dep_count;
+  }
+  return {added.lane, added.lane_position};
 }
 
 RingProgram materialize(const ProgramSource& source) {

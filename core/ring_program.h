@@ -138,7 +138,7 @@ class ProgramSource {
   /// What the attention ops compute; null for programs without any.
   virtual const Problem* problem() const { return nullptr; }
   /// A divisor d of the number of ranks such that rank r + d does the same as rank r, with d added
-  /// (modulo the ranks) to every peer and shard, and the same message numbers; 0: none is known.
+  /// (modulo the ranks) to every peer and shard, and messages of other numbers; 0: none is known.
   virtual int rotation() const { return 0; }
 };
 
@@ -173,7 +173,7 @@ class OpWriter {
  public:
   explicit OpWriter(int lanes) : next_position_(static_cast<size_t>(lanes), 0) {}
   /// Returns the lane point that is reached when this op is done.
-  LanePoint append(Op op, std::span<const LanePoint> deps, OpBatch& batch);
+  LanePoint append(const Op& op, std::span<const LanePoint> deps, OpBatch& batch);
 
  private:
   std::vector<int64_t> next_position_;

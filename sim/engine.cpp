@@ -24,14 +24,17 @@ uint32_t checked_lanes(const ProgramSource& source) {
 }  // namespace
 
 SimulationEngine::SimulationEngine(const ProgramSource& source, const Problem* problem,
-                                   const Machine& machine, const SimulationOptions& options)
+                                   const Machine& machine, const SimulationOptions& options,
+                                   const Fold* fold)
     : source_(source),
       options_(options),
       ranks_(source.ranks()),
+      all_ranks_(fold != nullptr ? fold->ranks : source.ranks()),
+      fold_(fold),
       lanes_per_rank_(checked_lanes(source)),
       copies_(machine.transfer == TransferKind::kReceiverCopy),
       fluid_(events_, static_cast<uint32_t>(source.ranks()) * lanes_per_rank_),
-      model_(machine, problem, source.ranks(), options, fluid_),
+      model_(machine, problem, source.ranks(), options, fold, fluid_),
       interference_(machine, model_, source.ranks(), fluid_),
       recorder_(source.ranks(), source.lanes(), options.keep_timeline),
       feeds_(static_cast<size_t>(source.ranks())),
@@ -136,73 +139,6 @@ void SimulationEngine::work_off_ready() {
   }
 }
 
-/// Fetches the next ops of the rank; false when there are none.
-bool SimulationEngine::fetch(uint32_t rank) {
-  Feed& feed = feeds_[rank];
-  if (feed.is_exhausted) return false;
-  batch_.clear();
-  if (!feed.stream->next(batch_)) {
-    feed.is_exhausted = true;
-    feed.stream.reset();
-    return false;
-  }
-  for (const Op& op : batch_.ops) {
-    append(rank, op, {batch_.deps.data() + op.dep_begin, static_cast<size_t>(op.dep_count)});
-  }
-  return true;
-}
-
-void SimulationEngine::append(uint32_t rank, const Op& op, std::span<const LanePoint> deps) {
-  require_valid(rank, op, deps);
-  const int64_t index = feeds_[rank].fetched++;
-  const uint32_t slot = ops_.take(op, work_of(rank, index, op), deps);
-  if (recorder_.keeps_timeline()) {
-    ops_.details(slot) = {index, op.flops, op.step, op.kv_shard, 0, 0};
-  }
-  flops_ += op.flops;
-  if (op.kind == OpKind::kSend) bytes_sent_ += op.bytes;
-  Lane& lane = lane_at(rank * lanes_per_rank_ + static_cast<uint32_t>(op.lane));
-  ++lane.fetched;
-  if (lane.first_op == kNone) {
-    lane.first_op = slot;
-  } else {
-    ops_[lane.last_op].next = slot;
-  }
-  lane.last_op = slot;
-}
-
-double SimulationEngine::work_of(uint32_t rank, int64_t index, const Op& op) const {
-  const int of_rank = static_cast<int>(rank);
-  if (op.kind != OpKind::kSend && op.kind != OpKind::kReceive) {
-    return model_.compute_work_ps(of_rank, index, op);
-  }
-  return copies_ ? model_.copy_work_ps(of_rank, index, op.bytes)
-                 : model_.link_work(of_rank, index, op.bytes);
-}
-
-void SimulationEngine::require_valid(uint32_t rank, const Op& op,
-                                     std::span<const LanePoint> deps) const {
-  const auto fail = [&](const std::string& why) {
-    throw_usage(fmt::format("op r{}:{} ({}): {}", rank, feeds_[rank].fetched, name(op.kind), why));
-  };
-  if (static_cast<uint32_t>(op.lane) >= lanes_per_rank_) {
-    fail(fmt::format("there is no lane {}", op.lane));
-  }
-  const bool is_transfer = op.kind == OpKind::kSend || op.kind == OpKind::kReceive;
-  if (is_transfer && static_cast<uint32_t>(op.peer) >= static_cast<uint32_t>(ranks_)) {
-    fail(fmt::format("there is no rank {}", op.peer));
-  }
-  if (op.bytes < 0 || op.fixed_ps < 0) fail("a size or time is negative");
-  const Lane* const lanes = &lanes_[rank * lanes_per_rank_];
-  for (const LanePoint& dep : deps) {
-    if (static_cast<uint32_t>(dep.lane) >= lanes_per_rank_ || dep.position < 0 ||
-        dep.position >= lanes[dep.lane].fetched) {
-      fail(fmt::format("it depends on number {} of lane {}, which is no earlier op", dep.position,
-                       dep.lane));
-    }
-  }
-}
-
 void SimulationEngine::take_next(uint32_t number) {
   Lane& lane = lane_at(number);
   while (lane.first_op == kNone) {
@@ -280,6 +216,7 @@ void SimulationEngine::reach_next_point(uint32_t number) {
   ++lane.done;
   const uint32_t slot = lane.first_op;
   lane.first_op = ops_[slot].next;
+  if (lane.first_op != kNone) __builtin_prefetch(&ops_[lane.first_op]);
   ops_.give_back(slot);
   uint16_t* link = &lane.first_waiter;
   while (*link != kNoLane) {
@@ -295,42 +232,72 @@ void SimulationEngine::reach_next_point(uint32_t number) {
   ready_.push_back(number);
 }
 
-/// What the event after this one will touch comes into the cache meanwhile.
+/// What the next event will touch comes into the cache meanwhile, and for those after it the first
+/// step towards that.
 void SimulationEngine::prefetch_next() const {
   if (events_.empty()) return;
-  const EventQueue::Slot slot = events_.next_slot();
-  if (slot >= lanes_.size()) {
-    fluid_.prefetch(static_cast<int>(slot - lanes_.size()));
+  const auto lane_count = static_cast<EventQueue::Slot>(lanes_.size());
+  events_.visit_soon([&](EventQueue::Slot slot) {
+    if (slot < lane_count) {
+      __builtin_prefetch(&lanes_[slot]);
+    } else {
+      fluid_.prefetch(static_cast<int>(slot - lane_count));
+    }
+  });
+  const EventQueue::Slot next = events_.next_slot();
+  if (next >= lane_count) {
+    prefetch_flow_end(fluid_.first_to_end(static_cast<int>(next - lane_count)));
+    return;
+  }
+  const Lane& lane = lanes_[next];
+  __builtin_prefetch(&ops_[lane.first_op]);
+  __builtin_prefetch(&lanes_[lane.rank * lanes_per_rank_]);
+  recorder_.prefetch(static_cast<int>(lane.rank));
+}
+
+void SimulationEngine::prefetch_flow_end(Fluid::Token token) const {
+  if (token == Fluid::kNoToken) return;
+  fluid_.prefetch_flow(token);
+  if (token < lanes_.size()) {
+    __builtin_prefetch(&lanes_[token]);
   } else {
-    __builtin_prefetch(&lanes_[slot]);
+    __builtin_prefetch(&messages_[token - lanes_.size()]);
   }
 }
 
 SimulationResult SimulationEngine::result() {
+  const int64_t copies = all_ranks_ / ranks_;
   SimulationResult result;
-  result.metrics = recorder_.metrics(flops_, bytes_sent_);
+  result.metrics = recorder_.metrics(flops_, bytes_sent_, all_ranks_);
   result.makespan_ps = result.metrics.makespan_ps;
   result.timeline = recorder_.take_timeline();
-  result.ops = op_count_;
-  result.messages = message_count_;
+  result.ops = op_count_ * copies;
+  result.messages = message_count_ * copies;
   result.events = event_count_;
   result.solved_groups = fluid_.solved_groups();
   result.simulated_ranks = ranks_;
   result.notes = model_.notes();
-  std::vector<Bytes> carried(model_.topology().links().size(), 0);
+  result.links = link_uses(result.makespan_ps);
+  return result;
+}
+
+std::vector<LinkUse> SimulationEngine::link_uses(Picoseconds makespan_ps) const {
+  const Topology& topology = model_.topology();
+  std::vector<Bytes> carried(topology.links().size(), 0);
   for (size_t i = 0; i < channels_.size(); ++i) {
     for (const int link : paths_[i].links) {
       carried[static_cast<size_t>(link)] += channels_[i].carried;
     }
   }
+  if (fold_ != nullptr) unfold(*fold_, carried);
+  std::vector<LinkUse> uses;
   for (size_t i = 0; i < carried.size(); ++i) {
     if (carried[i] == 0) continue;
-    const double could =
-        model_.topology().links()[i].bytes_per_s * seconds_from_picoseconds(result.makespan_ps);
-    result.links.push_back(
+    const double could = topology.links()[i].bytes_per_s * seconds_from_picoseconds(makespan_ps);
+    uses.push_back(
         {static_cast<int>(i), carried[i], could > 0 ? static_cast<double>(carried[i]) / could : 0});
   }
-  return result;
+  return uses;
 }
 
 }  // namespace ring

@@ -10,6 +10,7 @@
 #include "core/ring_program.h"
 #include "sim/event_queue.h"
 #include "sim/fluid.h"
+#include "sim/folding.h"
 #include "sim/interference.h"
 #include "sim/machine_model.h"
 #include "sim/message_table.h"
@@ -24,17 +25,16 @@ namespace ring {
 /// fetched only as far as is needed to give every lane its next one.
 class SimulationEngine {
  public:
-  /// All must outlive the engine; `problem` may be null.
+  /// All must outlive the engine; `problem` may be null. With a fold (else null), `source` is
+  /// fold_source() of the program.
   SimulationEngine(const ProgramSource& source, const Problem* problem, const Machine& machine,
-                   const SimulationOptions& options);
+                   const SimulationOptions& options, const Fold* fold);
 
   /// To be called once. Throws as `simulate`.
   SimulationResult run();
 
  private:
   static constexpr uint32_t kNone = 0xffffffff;
-  /// Marks fluid tokens of messages; the others are lanes.
-  static constexpr Fluid::Token kMessageBit = Fluid::Token{1} << 31;
   static constexpr uint16_t kNoLane = 0xffff;
 
   enum class LaneState : uint8_t {
@@ -112,10 +112,6 @@ class SimulationEngine {
   void start_rank(int rank);
   void handle(EventQueue::Slot slot);
   void work_off_ready();
-  bool fetch(uint32_t rank);
-  void append(uint32_t rank, const Op& op, std::span<const LanePoint> deps);
-  void require_valid(uint32_t rank, const Op& op, std::span<const LanePoint> deps) const;
-  double work_of(uint32_t rank, int64_t index, const Op& op) const;
   void take_next(uint32_t lane);
   void check_deps(uint32_t lane);
   void wait_for(uint32_t lane, uint32_t awaited, int64_t position);
@@ -124,6 +120,13 @@ class SimulationEngine {
   void start_op(const Lane& lane);
   void reach_next_point(uint32_t lane);
   SimulationResult result();
+  std::vector<LinkUse> link_uses(Picoseconds makespan_ps) const;
+
+  // engine_fetch.cpp: how ops come from their streams into the lanes.
+  bool fetch(uint32_t rank);
+  void append(uint32_t rank, const Op& op, std::span<const LanePoint> deps);
+  void require_valid(uint32_t rank, const Op& op, std::span<const LanePoint> deps) const;
+  double work_of(uint32_t rank, int64_t index, const Op& op) const;
 
   // engine_ops.cpp: computation.
   void post(uint32_t lane);
@@ -145,6 +148,8 @@ class SimulationEngine {
   void end_copy(uint32_t message);
   void begin_bounce(uint32_t message);
   void end_bounce(uint32_t message);
+
+  // engine_channels.cpp: channels, and the messages that wait for their other side.
   uint32_t channel_of(uint32_t lane, bool sends);
   uint32_t open_channel(int32_t source, int32_t destination);
   uint32_t find_message(uint32_t channel, const PendingOp& op);
@@ -158,12 +163,19 @@ class SimulationEngine {
   std::string describe_wait(const Lane& lane, uint32_t number) const;
 
   Lane& lane_at(uint32_t lane) { return lanes_[lane]; }
+  /// Fluid tokens: first the lanes, each for its computation, then the messages.
+  Fluid::Token token_of_message(uint32_t message) const {
+    return static_cast<Fluid::Token>(lanes_.size()) + message;
+  }
   const PendingOp& op_of(const Lane& lane) const { return ops_[lane.first_op]; }
   void prefetch_next() const;
+  void prefetch_flow_end(Fluid::Token token) const;
 
   const ProgramSource& source_;
   const SimulationOptions& options_;
-  const int ranks_;
+  const int ranks_;      ///< That are simulated.
+  const int all_ranks_;  ///< Of the program; more when it is folded.
+  const Fold* const fold_;
   const uint32_t lanes_per_rank_;
   const bool copies_;  ///< TransferKind::kReceiverCopy.
   Picoseconds now_ps_ = 0;

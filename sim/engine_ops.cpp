@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 
 #include "core/error.h"
 #include "sim/engine.h"
@@ -35,7 +34,7 @@ void SimulationEngine::post_compute(uint32_t number) {
   lane.state = LaneState::kRunning;
   recorder_.compute_begins(static_cast<int>(lane.rank), now_ps_);
   if (op.kind() == OpKind::kCompute) {
-    const int64_t duration_ps = std::llround(op.work);
+    const auto duration_ps = static_cast<Picoseconds>(op.work + 0.5);
     if (duration_ps == 0) {
       end_compute(number);
     } else {
@@ -82,11 +81,11 @@ int SimulationEngine::copy_group(uint32_t number) {
 }
 
 void SimulationEngine::end_work(Fluid::Token token) {
-  if ((token & kMessageBit) == 0) {
+  if (token < lanes_.size()) {
     end_compute(token);
     return;
   }
-  const uint32_t slot = token & ~kMessageBit;
+  const uint32_t slot = token - static_cast<uint32_t>(lanes_.size());
   if (!copies_) {
     end_flow(slot);
   } else if (messages_[slot].stage == Stage::kBouncing) {

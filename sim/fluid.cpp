@@ -24,41 +24,30 @@ Picoseconds after(Picoseconds start_ps, double duration_ps) {
 
 }  // namespace
 
-uint32_t Fluid::new_flow(const Flow& flow) {
-  if (free_flows_.empty()) {
-    flows_.push_back(flow);
-    return static_cast<uint32_t>(flows_.size()) - 1;
-  }
-  const uint32_t number = free_flows_.back();
-  free_flows_.pop_back();
-  flows_[number] = flow;
-  return number;
-}
-
 /// Keeps the list in order; equal flows stay in the order of their insertion.
 template <typename IsAfter>
-void Fluid::insert(FlowList& list, uint32_t number, IsAfter is_after) {
-  Flow& flow = flows_[number];
+void Fluid::insert(FlowList& list, Token token, IsAfter is_after) {
+  Flow& flow = flows_[token];
   if (list.empty()) {
-    flow.next = kNone;
-    list = {number, number};
+    flow.next = kNoToken;
+    list = {token, token};
   } else if (!is_after(flows_[list.last], flow)) {
-    flow.next = kNone;
-    flows_[list.last].next = number;
-    list.last = number;
+    flow.next = kNoToken;
+    flows_[list.last].next = token;
+    list.last = token;
   } else {
-    uint32_t* link = &list.first;
+    Token* link = &list.first;
     while (!is_after(flows_[*link], flow)) link = &flows_[*link].next;
     flow.next = *link;
-    *link = number;
+    *link = token;
   }
 }
 
-uint32_t Fluid::take_first(FlowList& list) {
-  const uint32_t number = list.first;
-  list.first = flows_[number].next;
-  if (list.first == kNone) list.last = kNone;
-  return number;
+Fluid::Token Fluid::take_first(FlowList& list) {
+  const Token token = list.first;
+  list.first = flows_[token].next;
+  if (list.first == kNoToken) list.last = kNoToken;
+  return token;
 }
 
 int Fluid::add_resource(double capacity) {
@@ -97,8 +86,10 @@ void Fluid::touch(int group) {
 }
 
 void Fluid::start(int group, Token token, double work, Picoseconds active_from_ps) {
-  const uint32_t flow = new_flow({work, active_from_ps, token, kNone});
-  insert(groups_[static_cast<size_t>(group)].waiting, flow,
+  if (token >= flows_.size()) flows_.resize(2 * static_cast<size_t>(token) + 64);
+  flows_[token].work = work;
+  flows_[token].active_from_ps = active_from_ps;
+  insert(groups_[static_cast<size_t>(group)].waiting, token,
          [](const Flow& a, const Flow& b) { return a.active_from_ps > b.active_from_ps; });
   touch(group);
 }
@@ -135,10 +126,8 @@ void Fluid::advance(int number, Picoseconds now_ps, std::vector<Token>& done) {
   bring_to(group, now_ps);
   const double reached = group.clock + group.rate * kRoundingPs;
   while (!group.moving.empty() && flows_[group.moving.first].work <= reached) {
-    const uint32_t flow = take_first(group.moving);
+    done.push_back(take_first(group.moving));
     --group.moving_count;
-    done.push_back(flows_[flow].token);
-    free_flows_.push_back(flow);
   }
   touch(number);
 }
@@ -159,9 +148,9 @@ void Fluid::rewind_if_ahead(Group& group, Picoseconds now_ps) {
 void Fluid::set_moving(Group& group, Picoseconds now_ps) {
   while (!group.waiting.empty() && flows_[group.waiting.first].active_from_ps <= now_ps) {
     if (group.moving_count++ == 0) group.clock = 0;
-    const uint32_t flow = take_first(group.waiting);
-    flows_[flow].work += group.clock;
-    insert(group.moving, flow, [](const Flow& a, const Flow& b) { return a.work > b.work; });
+    const Token token = take_first(group.waiting);
+    flows_[token].work += group.clock;
+    insert(group.moving, token, [](const Flow& a, const Flow& b) { return a.work > b.work; });
   }
 }
 

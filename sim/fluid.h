@@ -20,7 +20,9 @@ namespace ring {
 /// ring) is settled without the solver and needs no event when its latency is over.
 class Fluid {
  public:
+  /// Names a flow while it is there; chosen by the caller, and best small numbers.
   using Token = uint32_t;
+  static constexpr Token kNoToken = 0xffffffff;
 
   /// Group g has its events in slot `first_slot + g` of the queue.
   Fluid(EventQueue& events, EventQueue::Slot first_slot)
@@ -31,7 +33,8 @@ class Fluid {
   /// Resources different from each other; `cap` in work per picosecond and flow.
   int add_group(std::span<const int> resources, double cap);
 
-  /// Starts a flow that needs `work` and moves from `active_from_ps` (not before now) on.
+  /// Starts a flow that needs `work` and moves from `active_from_ps` (not before now) on. No flow
+  /// of the same token may be there.
   void start(int group, Token token, double work, Picoseconds active_from_ps);
   void set_cap(int group, double cap);
   /// Progress per work taken from the resources, for all flows of the group: 0.5 halves the speed
@@ -47,19 +50,19 @@ class Fluid {
   /// Groups whose rate was worked out; what is not touched does not count.
   int64_t solved_groups() const { return solver_.solved_groups() + solved_alone_; }
   void prefetch(int group) const { __builtin_prefetch(&groups_[static_cast<size_t>(group)]); }
+  void prefetch_flow(Token token) const { __builtin_prefetch(&flows_[token]); }
+  /// The flow of the group that ends first; kNoToken when none moves.
+  Token first_to_end(int group) const { return groups_[static_cast<size_t>(group)].moving.first; }
 
  private:
-  static constexpr uint32_t kNone = 0xffffffff;
-
   struct Flow {
-    double work;  ///< Waiting: work to do. Moving: reading of the clock when done.
-    Picoseconds active_from_ps;
-    Token token;
-    uint32_t next;
+    double work = 0;  ///< Waiting: work to do. Moving: reading of the clock when done.
+    Picoseconds active_from_ps = 0;
+    Token next = kNoToken;
   };
   struct FlowList {
-    uint32_t first = kNone, last = kNone;
-    bool empty() const { return first == kNone; }
+    Token first = kNoToken, last = kNoToken;
+    bool empty() const { return first == kNoToken; }
   };
   struct alignas(64) Group {
     double clock = 0;          ///< Work each moving flow has had.
@@ -84,18 +87,16 @@ class Fluid {
   void settle_shared(Picoseconds now_ps);
   void schedule(int number, const Group& group);
 
-  uint32_t new_flow(const Flow& flow);
   template <typename IsAfter>
-  void insert(FlowList& list, uint32_t flow, IsAfter is_after);
-  uint32_t take_first(FlowList& list);
+  void insert(FlowList& list, Token token, IsAfter is_after);
+  Token take_first(FlowList& list);
 
   EventQueue& events_;
   EventQueue::Slot first_slot_;
   MaxMinSystem solver_;
   std::vector<Group> groups_;
   std::vector<double> efficiencies_;
-  std::vector<Flow> flows_;
-  std::vector<uint32_t> free_flows_;
+  std::vector<Flow> flows_;      ///< By token.
   std::vector<int> first_user_;  ///< Of each resource: -1, or the group that may be private on it.
   std::vector<int> unsettled_, shared_, changed_;
   int64_t solved_alone_ = 0;

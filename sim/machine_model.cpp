@@ -31,9 +31,10 @@ void require_factor(double factor, const char* what) {
 }  // namespace
 
 MachineModel::MachineModel(const Machine& machine, const Problem* problem, int ranks,
-                           const SimulationOptions& options, Fluid& fluid)
+                           const SimulationOptions& options, const Fold* fold, Fluid& fluid)
     : machine_(machine),
       problem_(problem),
+      fold_(fold),
       fluid_(fluid),
       wakeup_ps_(picoseconds_from_seconds(machine.wakeup_s)),
       start_ps_(static_cast<size_t>(ranks), 0),
@@ -110,20 +111,42 @@ int MachineModel::memory_of(int rank) {
   return resource;
 }
 
-int MachineModel::link_resource(int number) {
-  const Link& link = topology().links()[static_cast<size_t>(number)];
-  int& resource = link.duplex_group >= 0 ? at(duplex_resources_, link.duplex_group)
-                                         : at(link_resources_, number);
-  if (resource < 0) resource = fluid_.add_resource(link.bytes_per_s * kPerPicosecond);
+int MachineModel::carrier_resource(CarrierId carrier) {
+  double share = 1;
+  if (fold_ != nullptr) {
+    const Orbit& orbit = fold_->orbits[static_cast<size_t>(fold_->orbit_of.at(carrier))];
+    carrier = orbit.representative;
+    share = orbit.share;
+  }
+  const auto number = static_cast<size_t>(carrier.number);
+  double capacity = 0;
+  std::vector<int>* table = nullptr;
+  switch (carrier.kind) {
+    case CarrierId::Kind::kLink:
+      table = &link_resources_;
+      capacity = topology().links()[number].bytes_per_s;
+      break;
+    case CarrierId::Kind::kDuplexGroup:
+      table = &duplex_resources_;
+      capacity = duplex_capacity(carrier.number);
+      break;
+    case CarrierId::Kind::kBackplane:
+      table = &backplane_resources_;
+      capacity = topology().nodes()[number].backplane_bytes_per_s;
+      break;
+  }
+  int& resource = at(*table, carrier.number);
+  if (resource < 0) resource = fluid_.add_resource(capacity * share * kPerPicosecond);
   return resource;
 }
 
-int MachineModel::backplane_resource(int node) {
-  const double capacity = topology().nodes()[static_cast<size_t>(node)].backplane_bytes_per_s;
-  if (capacity <= 0) return -1;
-  int& resource = at(backplane_resources_, node);
-  if (resource < 0) resource = fluid_.add_resource(capacity * kPerPicosecond);
-  return resource;
+/// That of its first link which is up; all links of a group should agree.
+double MachineModel::duplex_capacity(int group) const {
+  for (const Link& link : topology().links()) {
+    if (link.duplex_group == group && link.bytes_per_s > 0) return link.bytes_per_s;
+  }
+  RING_ASSERT(false);
+  return 0;
 }
 
 Route MachineModel::route(int source, int destination) {
@@ -170,15 +193,8 @@ Path MachineModel::path(int source, int destination) {
   path.latency_ps = found.latency_ps;
   path.cap = MaxMinSystem::kUnlimited;
   path.narrowest = found.bytes_per_s * kPerPicosecond;
-  const auto add = [&path](int resource) {
-    const bool is_new =
-        std::find(path.resources.begin(), path.resources.end(), resource) == path.resources.end();
-    if (resource >= 0 && is_new) path.resources.push_back(resource);
-  };
-  add(backplane_resource(processor(source)));
-  for (const int link : path.links) {
-    add(link_resource(link));
-    add(backplane_resource(topology().links()[static_cast<size_t>(link)].to));
+  for (const CarrierId carrier : carriers_of(topology(), processor(source), found)) {
+    path.resources.push_back(carrier_resource(carrier));
   }
   return path;
 }

@@ -8,6 +8,7 @@
 #include "core/machine.h"
 #include "core/ring_program.h"
 #include "sim/fluid.h"
+#include "sim/folding.h"
 #include "sim/noise.h"
 #include "sim/simulator.h"
 
@@ -26,9 +27,9 @@ struct Path {
 class MachineModel {
  public:
   /// Throws Error(kUsage) for disturbances of ranks or links that do not exist or with a factor
-  /// that is not positive. `machine` and `problem` (may be null) must outlive the model.
+  /// that is not positive. `machine`, `problem` and `fold` (may be null) must outlive the model.
   MachineModel(const Machine& machine, const Problem* problem, int ranks,
-               const SimulationOptions& options, Fluid& fluid);
+               const SimulationOptions& options, const Fold* fold, Fluid& fluid);
 
   /// Resource that all ops of the rank's processor share, capacity 1.
   int core_of(int rank);
@@ -57,13 +58,14 @@ class MachineModel {
  private:
   void apply(const Disturbances& disturbances, int ranks);
   std::vector<int> links_between(int from, int to) const;
-  int link_resource(int link);
-  int backplane_resource(int node);
+  int carrier_resource(CarrierId carrier);
+  double duplex_capacity(int group) const;
   Route route(int source, int destination);
   Path local_path() const;
 
   const Machine& machine_;
   const Problem* problem_;
+  const Fold* fold_;
   Fluid& fluid_;
   NoiseFactors noise_;
   Picoseconds wakeup_ps_ = 0;

@@ -2,49 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 
 namespace ring {
-
-namespace {
-
-double ratio(Picoseconds a, Picoseconds b) {
-  return static_cast<double>(a) / static_cast<double>(b);
-}
-
-/// Fills what follows from the ranks, the makespan and the flops.
-void summarize(Metrics& metrics) {
-  const auto ranks = static_cast<Picoseconds>(metrics.ranks.size());
-  Picoseconds longest = 0, shortest = std::numeric_limits<Picoseconds>::max();
-  for (size_t i = 0; i < metrics.ranks.size(); ++i) {
-    RankMetrics& rank = metrics.ranks[i];
-    if (metrics.makespan_ps > 0) rank.busy_share = ratio(rank.compute_ps, metrics.makespan_ps);
-    metrics.compute_ps += rank.compute_ps;
-    metrics.communication_ps += rank.communication_ps;
-    metrics.exposed_ps += rank.exposed_ps;
-    if (rank.compute_ps > longest) metrics.busiest_rank = static_cast<int>(i);
-    if (rank.compute_ps < shortest) metrics.idlest_rank = static_cast<int>(i);
-    longest = std::max(longest, rank.compute_ps);
-    shortest = std::min(shortest, rank.compute_ps);
-  }
-  metrics.overlap = 1;
-  if (metrics.communication_ps > 0) {
-    metrics.overlap -= ratio(metrics.exposed_ps, metrics.communication_ps);
-  }
-  if (metrics.compute_ps > 0) {
-    metrics.communication_ratio = ratio(metrics.communication_ps, metrics.compute_ps);
-    metrics.imbalance = ratio(longest, metrics.compute_ps) * static_cast<double>(ranks) - 1;
-  }
-  metrics.compute_ps /= ranks;
-  metrics.communication_ps /= ranks;
-  metrics.exposed_ps /= ranks;
-  if (metrics.makespan_ps > 0) {
-    metrics.flops_per_s =
-        static_cast<double>(metrics.flops) / seconds_from_picoseconds(metrics.makespan_ps);
-  }
-}
-
-}  // namespace
 
 SimulationRecorder::SimulationRecorder(int ranks, int lanes, bool keep_timeline)
     : lanes_(lanes),
@@ -58,11 +17,14 @@ void SimulationRecorder::add(const Slice& slice) {
   slices_[lane].push_back(slice);
 }
 
-Metrics SimulationRecorder::metrics(Flops flops, Bytes bytes_sent) const {
+Metrics SimulationRecorder::metrics(Flops flops, Bytes bytes_sent, int all_ranks) const {
+  const int64_t copies = all_ranks / static_cast<int>(activities_.size());
   Metrics metrics;
-  metrics.flops = flops;
-  metrics.bytes_sent = bytes_sent;
-  for (const Activity& activity : activities_) {
+  metrics.flops = flops * copies;
+  metrics.bytes_sent = bytes_sent * copies;
+  metrics.ranks.reserve(static_cast<size_t>(all_ranks));
+  for (size_t i = 0; i < static_cast<size_t>(all_ranks); ++i) {
+    const Activity& activity = activities_[i % activities_.size()];
     RankMetrics& rank = metrics.ranks.emplace_back();
     rank.compute_ps = activity.compute_ps;
     rank.communication_ps = activity.communication_ps;

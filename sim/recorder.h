@@ -21,11 +21,14 @@ class SimulationRecorder {
   void wait_begins(int rank, Picoseconds now_ps) { change(rank, now_ps).waiting += 1; }
   void wait_ends(int rank, Picoseconds now_ps) { change(rank, now_ps).waiting -= 1; }
 
+  void prefetch(int rank) const { __builtin_prefetch(&activities_[static_cast<size_t>(rank)]); }
+
   /// For a timeline: an op is done. Slices of a lane must come in order.
   void add(const Slice& slice);
 
-  /// Flops and bytes are those of the whole program.
-  Metrics metrics(Flops flops, Bytes bytes_sent) const;
+  /// Flops and bytes are those of the ranks recorded, which stand for `all_ranks` when there are
+  /// more of these.
+  Metrics metrics(Flops flops, Bytes bytes_sent, int all_ranks) const;
   /// Gives the slices away; to be called once.
   Timeline take_timeline();
   bool keeps_timeline() const { return keep_timeline_; }

@@ -12,89 +12,104 @@ Picoseconds extra_ps(int64_t rank, int64_t step) {
   return (7919 * rank + 104729 * step) % 1'000'003 * 1000;
 }
 
+/// What the streams of a scenario share.
+struct RingPlan {
+  explicit RingPlan(const RingScenario& the_scenario)
+      : scenario(the_scenario), message_bytes(the_scenario.bytes / the_scenario.messages) {}
+
+  const RingScenario scenario;
+  const Bytes message_bytes;
+  const Op blank;  ///< Copying it is quicker than making one.
+};
+
 /// One step a batch. With one message per step every op waits for the two other lanes; with more, a
 /// last op of no time on the compute lane waits for all transfers, and all others wait for it.
 class RingScenarioStream : public RankStream {
  public:
-  RingScenarioStream(const RingScenario& scenario, int rank) : scenario_(scenario), rank_(rank) {}
+  RingScenarioStream(const RingPlan& plan, int rank) : plan_(plan), rank_(rank) {}
 
   bool next(OpBatch& batch) override {
-    if (step_ == scenario_.ranks - 1) return false;
-    for (int m = 0; m < scenario_.messages; ++m) transfer(OpKind::kSend, 1 + m, m, batch);
+    const RingScenario& scenario = plan_.scenario;
+    if (step_ == scenario.ranks - 1) return false;
+    const int32_t after = rank_ + 1 < scenario.ranks ? rank_ + 1 : 0;
+    const int32_t before = rank_ > 0 ? rank_ - 1 : scenario.ranks - 1;
+    const int32_t messages = scenario.messages;
+    for (int32_t m = 0; m < messages; ++m) transfer(OpKind::kSend, 1 + m, after, m, batch);
     Op& compute = append(kComputeLane, batch);
-    compute.lane_position = scenario_.messages > 1 ? 2 * int64_t{step_} : step_;
-    compute.fixed_ps = scenario_.compute_ps + (scenario_.is_irregular ? extra_ps(rank_, step_) : 0);
-    for (int m = 0; m < scenario_.messages; ++m) {
-      transfer(OpKind::kReceive, 1 + scenario_.messages + m, m, batch);
+    compute.lane_position = messages > 1 ? 2 * int64_t{step_} : step_;
+    compute.fixed_ps = scenario.compute_ps + (scenario.is_irregular ? extra_ps(rank_, step_) : 0);
+    for (int32_t m = 0; m < messages; ++m) {
+      transfer(OpKind::kReceive, 1 + messages + m, before, m, batch);
     }
-    if (scenario_.messages > 1) join(batch);
+    if (messages > 1) join(batch);
     ++step_;
     return true;
   }
 
  private:
-  void transfer(OpKind kind, int32_t lane, int64_t message, OpBatch& batch) {
+  void transfer(OpKind kind, int32_t lane, int32_t peer, int64_t message, OpBatch& batch) {
     Op& op = append(lane, batch);
     op.kind = kind;
-    op.protocol = scenario_.protocol;
-    const int32_t peer = rank_ + (kind == OpKind::kSend ? 1 : scenario_.ranks - 1);
-    op.peer = peer < scenario_.ranks ? peer : peer - scenario_.ranks;
-    op.message = int64_t{step_} * scenario_.messages + message;
-    op.bytes = scenario_.bytes / scenario_.messages;
+    op.protocol = plan_.scenario.protocol;
+    op.peer = peer;
+    op.message = int64_t{step_} * plan_.scenario.messages + message;
+    op.bytes = plan_.message_bytes;
   }
 
   /// An op in place, after the step before this one.
   Op& append(int32_t lane, OpBatch& batch) const {
-    Op& op = batch.ops.emplace_back();
+    batch.ops.push_back(plan_.blank);
+    Op& op = batch.ops.back();
     op.lane = lane;
     op.lane_position = step_;
     op.step = step_;
     op.dep_begin = static_cast<int64_t>(batch.deps.size());
     if (step_ == 0) return op;
-    if (scenario_.messages > 1) {
-      if (lane != kComputeLane) batch.deps.push_back({kComputeLane, 2 * int64_t{step_} - 1});
-    } else {
-      for (int32_t other = 0; other < 3; ++other) {
-        if (other != lane) batch.deps.push_back({other, step_ - 1});
-      }
+    if (plan_.scenario.messages > 1) {
+      if (lane == kComputeLane) return op;
+      batch.deps.push_back({kComputeLane, 2 * int64_t{step_} - 1});
+      op.dep_count = 1;
+      return op;
     }
-    op.dep_count = static_cast<int32_t>(batch.deps.size()) - static_cast<int32_t>(op.dep_begin);
+    for (int32_t other = 0; other < 3; ++other) {
+      if (other != lane) batch.deps.push_back({other, step_ - 1});
+    }
+    op.dep_count = 2;
     return op;
   }
 
   void join(OpBatch& batch) const {
-    Op& op = batch.ops.emplace_back();
+    batch.ops.push_back(plan_.blank);
+    Op& op = batch.ops.back();
     op.step = step_;
     op.lane_position = 2 * int64_t{step_} + 1;
     op.dep_begin = static_cast<int64_t>(batch.deps.size());
-    op.dep_count = 2 * scenario_.messages;
-    for (int32_t lane = 1; lane <= 2 * scenario_.messages; ++lane) {
-      batch.deps.push_back({lane, step_});
-    }
+    op.dep_count = 2 * plan_.scenario.messages;
+    for (int32_t lane = 1; lane <= op.dep_count; ++lane) batch.deps.push_back({lane, step_});
   }
 
-  const RingScenario& scenario_;
+  const RingPlan& plan_;
   const int32_t rank_;
   int32_t step_ = 0;
 };
 
 class RingScenarioSource : public ProgramSource {
  public:
-  explicit RingScenarioSource(const RingScenario& scenario) : scenario_(scenario) {}
-  int ranks() const override { return scenario_.ranks; }
-  int lanes() const override { return 1 + 2 * scenario_.messages; }
+  explicit RingScenarioSource(const RingScenario& scenario) : plan_(scenario) {}
+  int ranks() const override { return plan_.scenario.ranks; }
+  int lanes() const override { return 1 + 2 * plan_.scenario.messages; }
   RankStorage storage(int) const override { return {}; }
   std::unique_ptr<RankStream> stream(int rank) const override {
-    return std::make_unique<RingScenarioStream>(scenario_, rank);
+    return std::make_unique<RingScenarioStream>(plan_, rank);
   }
   std::string name() const override {
-    return fmt::format("{}({}, {})", scenario_.is_irregular ? "RJ" : "R", scenario_.ranks,
-                       scenario_.messages);
+    return fmt::format("{}({}, {})", plan_.scenario.is_irregular ? "RJ" : "R", ranks(),
+                       plan_.scenario.messages);
   }
-  int rotation() const override { return scenario_.is_irregular ? 0 : 1; }
+  int rotation() const override { return plan_.scenario.is_irregular ? 0 : 1; }
 
  private:
-  const RingScenario scenario_;
+  const RingPlan plan_;
 };
 
 }  // namespace

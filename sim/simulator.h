@@ -36,10 +36,10 @@ struct LateStart {
 
 /// What goes wrong in a simulated run.
 struct Disturbances {
-  std::vector<SlowRank> slow_ranks;
-  std::vector<SlowLink> slow_links;
-  std::vector<BrokenLink> broken_links;
-  std::vector<LateStart> late_starts;
+  std::vector<SlowRank> slow_ranks = {};
+  std::vector<SlowLink> slow_links = {};
+  std::vector<BrokenLink> broken_links = {};
+  std::vector<LateStart> late_starts = {};
 };
 
 struct SimulationOptions {

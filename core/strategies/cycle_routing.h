@@ -14,6 +14,7 @@ class CycleRouting : public KvRouting {
 
   int tracks() const override { return static_cast<int>(strides_.size()); }
   int steps() const override { return plan_.ranks() - 1; }
+  int rotation() const override { return 1; }
   int shard_at(int rank, int64_t m, int step) const override;
   bool arrives(int shard, int64_t m, int rank, int step, Hop& from) const override;
   void passes_on(int shard, int64_t m, int rank, int step, std::vector<Hop>& to) const override;

@@ -182,6 +182,17 @@ class KvSource : public ProgramSource {
     return std::make_unique<KvStream>(plan_, *routing_, rank);
   }
 
+  const Problem* problem() const override { return &plan_.problem; }
+  std::string name() const override { return plan_.tuning.strategy; }
+  /// Equal shards under a full mask: only the numbers of ranks, shards and messages differ.
+  int rotation() const override {
+    if (plan_.problem.mask.kind() != "full" || plan_.tuning.is_deterministic) return 0;
+    for (int rank = 1; rank < ranks(); ++rank) {
+      if (plan_.partition.shard_tokens(rank) != plan_.partition.shard_tokens(0)) return 0;
+    }
+    return routing_->rotation();
+  }
+
   RankStorage storage(int rank) const override {
     RankStorage storage;
     storage.query_tokens = plan_.partition.shard_tokens(rank);

@@ -46,6 +46,8 @@ class KvRouting {
   /// Independent tracks; a track has `lanes` send and receive lanes and `depth` buffers of its own.
   virtual int tracks() const { return 1; }
   virtual int steps() const = 0;
+  /// Ranks after which the way of the messages repeats itself when all need all; 0: it does not.
+  virtual int rotation() const { return 0; }
   /// The shard whose message the rank receives at this step.
   virtual int shard_at(int rank, int64_t m, int step) const = 0;
   /// Whether the message comes to the rank at this step, and from where.
