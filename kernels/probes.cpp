@@ -12,12 +12,16 @@
 #include "kernels/probe_collector.h"
 #include "kernels/probe_programs.h"
 #include "kernels/recorder.h"
+#include "kernels/speed_check.h"
 
 namespace ring {
 namespace {
 
 /// Runs of a probe that are measured in a round.
 constexpr int kRunsPerRound = 2;
+constexpr size_t kProbesPerSpeedCheck = 8;
+/// Rounds beyond the first are left out when they would end later than this.
+constexpr double kLongest_s = 58;
 constexpr uint64_t kDataSeed = 1;
 
 /// A probe program with its executor, which lives as long as the calibration: runs after the first
@@ -50,40 +54,71 @@ struct RunningProbe {
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
+/// Rounds over all probes rather than all repeats of one: a slow second then touches every probe a
+/// little instead of one a lot.
+class Rounds {
+ public:
+  Rounds(const CalibrationOptions& options, int cores)
+      : options_(options), start_ns_(now_ns()), speed_check_(cores) {
+    for (ProbeProgram& probe : probe_programs(cores))
+      probes_.push_back(std::make_unique<RunningProbe>(std::move(probe)));
+    speed_.probe = kSpeedProbe;
+  }
+
+  /// False when interrupted.
+  bool run() {
+    double round_s = 0;
+    for (round_ = 0;; ++round_) {
+      const double before_s = elapsed_s();
+      const double limit_s = round_ < options_.least_rounds ? kLongest_s : options_.budget_s;
+      if (round_ > 0 && before_s + round_s > limit_s) return true;
+      for (size_t i = 0; i < probes_.size(); ++i) {
+        report(i);
+        if (!probes_[i]->run(options_)) return false;
+        if (i % kProbesPerSpeedCheck == 0) speed_.seconds.push_back(speed_check_.measure());
+      }
+      round_s = elapsed_s() - before_s;
+    }
+  }
+
+  std::vector<const ProbeCollector*> collectors() const {
+    std::vector<const ProbeCollector*> collectors;
+    for (const auto& probe : probes_) collectors.push_back(&probe->collector);
+    return collectors;
+  }
+  const CalibrationSample& speed() const { return speed_; }
+  double elapsed_s() const { return seconds_since(start_ns_); }
+
+ private:
+  void report(size_t probe) const {
+    if (!options_.on_progress) return;
+    const double of_round = static_cast<double>(probe) / static_cast<double>(probes_.size());
+    const double by_rounds = (round_ + of_round) / options_.least_rounds;
+    const double by_time = options_.budget_s > 0 ? elapsed_s() / options_.budget_s : 1;
+    options_.on_progress(
+        {probes_[probe]->probe.label, std::min({by_rounds, by_time, 1.0}), elapsed_s()});
+  }
+
+  const CalibrationOptions& options_;
+  int64_t start_ns_;
+  std::vector<std::unique_ptr<RunningProbe>> probes_;
+  SpeedCheck speed_check_;
+  CalibrationSample speed_;
+  int round_ = 0;
+};
+
 }  // namespace
 
 CalibrationResult calibrate(const CalibrationOptions& options) {
-  const int64_t start_ns = now_ns();
   const Cores cores;
   const int used = options.cores > 0 ? std::min(options.cores, cores.count()) : cores.count();
-  std::vector<std::unique_ptr<RunningProbe>> probes;
-  for (ProbeProgram& probe : probe_programs(used))
-    probes.push_back(std::make_unique<RunningProbe>(std::move(probe)));
-
-  // Rounds over all probes rather than all repeats of one: a slow second then touches every probe a
-  // little instead of one a lot.
+  Rounds rounds(options, used);
   CalibrationResult result;
-  double round_s = 0;
-  for (int round = 0; result.is_complete; ++round) {
-    const double elapsed_s = seconds_since(start_ns);
-    if (round >= options.least_rounds && elapsed_s + round_s > options.budget_s) break;
-    for (size_t i = 0; i < probes.size() && result.is_complete; ++i) {
-      const double now_s = seconds_since(start_ns);
-      const double by_count = static_cast<double>(i + 1) / static_cast<double>(probes.size());
-      if (options.on_progress) {
-        const double least = (round + by_count) / options.least_rounds;
-        options.on_progress(
-            {probes[i]->probe.label, std::min({now_s / options.budget_s, least, 1.0}), now_s});
-      }
-      result.is_complete = probes[i]->run(options);
-    }
-    round_s = seconds_since(start_ns) - elapsed_s;
-  }
-  std::vector<const ProbeCollector*> collectors;
-  for (const auto& probe : probes) collectors.push_back(&probe->collector);
-  fit_machine(collectors, used, result.machine, result.calibration);
+  result.is_complete = rounds.run();
+  fit_machine(rounds.collectors(), used, result.machine, result.calibration);
+  result.calibration.samples.push_back(rounds.speed());
   result.machine.is_calibrated = result.is_complete;
-  result.elapsed_s = seconds_since(start_ns);
+  result.elapsed_s = rounds.elapsed_s();
   return result;
 }
 

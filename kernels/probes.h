@@ -20,7 +20,7 @@ struct CalibrationProgress {
 
 struct CalibrationOptions {
   double budget_s = 45;  ///< Probes are repeated as often as this time allows.
-  int least_rounds = 3;  ///< Every probe is measured this often, whatever the budget.
+  int least_rounds = 3;  ///< Every probe is measured this often even so, unless it takes a minute.
   int cores = 0;         ///< Cores to use; 0 means all that the process may use.
   const std::atomic<bool>* interrupt = nullptr;  ///< When set, what was measured so far is kept.
   std::function<void(const CalibrationProgress&)> on_progress;  ///< May be empty.

@@ -14,6 +14,7 @@
 #include "kernels/machine_fit.h"
 #include "kernels/probe_collector.h"
 #include "kernels/probe_programs.h"
+#include "kernels/speed_check.h"
 
 namespace ring {
 namespace {
@@ -151,6 +152,20 @@ TEST(Calibrate, KeepsWhatWasMeasuredWhenInterrupted) {
   EXPECT_FALSE(result.machine.is_calibrated);
   EXPECT_FALSE(result.calibration.samples.empty());
   EXPECT_TRUE(result.machine.attend.empty());
+}
+
+TEST(SpeedCheck, TakesAboutTheSameTimeAgainAndKnowsItsCalibration) {
+  SpeedCheck check;
+  const double first = check.measure(), second = check.measure();
+  EXPECT_GT(first, 0);
+  EXPECT_LT(std::fabs(std::log(first / second)), std::log(20.0));  // Other work may run.
+  Calibration calibration;
+  EXPECT_EQ(calibrated_speed_check_s(calibration), 0);
+  CalibrationSample sample;
+  sample.probe = kSpeedProbe;
+  sample.seconds = {0.003, 0.001, 0.002};
+  calibration.samples = {sample};
+  EXPECT_EQ(calibrated_speed_check_s(calibration), 0.002);
 }
 
 }  // namespace
