@@ -37,7 +37,23 @@ int processor_of(const Machine& machine, int rank) {
   return machine.processors[static_cast<size_t>(rank) % count];
 }
 
-double attend_seconds(const AttendCost& cost, const Problem& problem, const Op& op) {
+namespace {
+
+/// Share of the active rows whose Q and state have to come from beyond the cache.
+double far_share(const AttendCost& cost, const Problem& problem, const Op& op, int sharers) {
+  if (cost.cache_bytes <= 0) return 0;
+  const int64_t row_bytes =
+      problem.head_dim * size_bytes(problem.dtype) + (problem.head_dim_v + 2) * kStateElementBytes;
+  const double bytes = static_cast<double>(sharers) * static_cast<double>(problem.batch) *
+                       static_cast<double>(op.active_rows) *
+                       static_cast<double>(op.head_end - op.head_begin) *
+                       static_cast<double>(row_bytes);
+  return bytes > cost.cache_bytes ? 1 - cost.cache_bytes / bytes : 0;
+}
+
+}  // namespace
+
+double attend_seconds(const AttendCost& cost, const Problem& problem, const Op& op, int sharers) {
   const double heads = static_cast<double>(op.head_end - op.head_begin);
   // Query heads share their KV head; a slice of the heads touches that share of the keys.
   const double kv_heads =
@@ -47,10 +63,14 @@ double attend_seconds(const AttendCost& cost, const Problem& problem, const Op& 
   const double edge_rows = static_cast<double>(op.edge_rows) * heads;
   const double rows = static_cast<double>(op.active_rows) * heads;
   const double keys = static_cast<double>(op.kv_end - op.kv_begin) * kv_heads;
-  const double per_batch_s = cost.per_pair_s * pairs + cost.per_pair_dim_s * pairs * both_dims +
-                             cost.per_edge_row_dim_s * edge_rows * both_dims +
-                             cost.per_row_dim_s * rows * static_cast<double>(problem.head_dim_v) +
-                             cost.per_key_dim_s * keys * both_dims;
+  const double row_dims = rows * static_cast<double>(problem.head_dim_v);
+  const double started_rows = op.starts_state ? static_cast<double>(op.q_end - op.q_begin) : 0;
+  const double per_batch_s =
+      cost.per_pair_s * pairs + cost.per_pair_dim_s * pairs * both_dims +
+      cost.per_edge_row_dim_s * edge_rows * both_dims + cost.per_row_dim_s * row_dims +
+      cost.per_far_row_dim_s * row_dims * far_share(cost, problem, op, sharers) +
+      cost.per_start_row_dim_s * started_rows * heads * static_cast<double>(problem.head_dim_v) +
+      cost.per_key_dim_s * keys * both_dims;
   return cost.launch_s + per_batch_s * static_cast<double>(problem.batch);
 }
 
@@ -73,7 +93,7 @@ double byte_seconds(const ByteCost& cost, Bytes bytes, const char* what) {
   return cost.start_s + static_cast<double>(bytes) / cost.bytes_per_s;
 }
 
-double op_seconds(const Machine& machine, const Problem* problem, const Op& op) {
+double op_seconds(const Machine& machine, const Problem* problem, const Op& op, int sharers) {
   switch (op.kind) {
     case OpKind::kAttend: {
       const Problem& known = require_problem(problem, op);
@@ -83,7 +103,7 @@ double op_seconds(const Machine& machine, const Problem* problem, const Op& op) 
                                 machine.name, name(known.dtype)),
                     "calibrate it for this dtype");
       }
-      return attend_seconds(cost->second, known, op);
+      return attend_seconds(cost->second, known, op, sharers);
     }
     case OpKind::kMerge:
       return state_seconds(machine.merge_bytes_per_s,

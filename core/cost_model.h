@@ -21,6 +21,7 @@ double byte_seconds(const ByteCost& cost, Bytes bytes, const char* what);
 /// Seconds of an attend, merge, copy, finalize or compute op alone on its processor; 0 for sends
 /// and receives. `problem` may be null for programs of compute, copy, send and receive only.
 /// Throws Error(kUsage) when the machine does not say what the op costs.
-double op_seconds(const Machine& machine, const Problem* problem, const Op& op);
+/// `sharers` ranks take turns on the processor and share its cache.
+double op_seconds(const Machine& machine, const Problem* problem, const Op& op, int sharers = 1);
 
 }  // namespace ring

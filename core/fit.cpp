@@ -16,7 +16,6 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr int kResamples = 200;
 constexpr uint64_t kResampleSeed = 20240229;
 
 /// Least squares over the columns that are in use.
@@ -104,12 +103,12 @@ Scaled relative_system(std::span<const FitRow> rows) {
 }
 
 /// Fits of rows drawn with replacement, one column each.
-MatrixXd resampled_fits(const Scaled& system) {
+MatrixXd resampled_fits(const Scaled& system, int resamples) {
   std::mt19937_64 random(kResampleSeed);
   const auto m = static_cast<uint64_t>(system.a.rows());
-  MatrixXd fits(system.a.cols(), kResamples);
+  MatrixXd fits(system.a.cols(), resamples);
   MatrixXd a(system.a.rows(), system.a.cols());
-  for (Index resample = 0; resample < kResamples; ++resample) {
+  for (Index resample = 0; resample < resamples; ++resample) {
     for (Index i = 0; i < system.a.rows(); ++i)
       a.row(i) = system.a.row(static_cast<Index>(random() % m));
     fits.col(resample) = non_negative(a, system.b);
@@ -137,18 +136,20 @@ double LinearFit::predict(std::span<const double> features) const {
   return sum;
 }
 
-LinearFit fit_relative(std::span<const FitRow> rows) {
+LinearFit fit_relative(std::span<const FitRow> rows, int resamples) {
   if (rows.empty() || rows.size() < rows.front().features.size())
     throw Error(ErrorKind::kRunFailed, "too few samples were measured to fit a cost",
                 "let the calibration run longer");
   const Scaled system = relative_system(rows);
-  const VectorXd x = non_negative(system.a, system.b).cwiseProduct(system.scale);
-  const MatrixXd fits = resampled_fits(system);
+  const VectorXd scaled = non_negative(system.a, system.b);
+  const VectorXd x = scaled.cwiseProduct(system.scale);
+  const MatrixXd fits = resampled_fits(system, resamples);
   LinearFit fit;
+  fit.mean_square =
+      (system.a * scaled - system.b).squaredNorm() / static_cast<double>(system.b.size());
   for (Index j = 0; j < x.size(); ++j) {
-    std::vector<double> values(static_cast<size_t>(kResamples));
-    for (Index i = 0; i < kResamples; ++i)
-      values[static_cast<size_t>(i)] = fits(j, i) * system.scale[j];
+    std::vector<double> values = {x[j]};
+    for (Index i = 0; i < fits.cols(); ++i) values.push_back(fits(j, i) * system.scale[j]);
     const double low = quantile(values, 0.05), high = quantile(values, 0.95);
     fit.parameters.push_back({x[j], std::min(low, x[j]), std::max(high, x[j])});
   }
@@ -170,21 +171,24 @@ FitQuality judge(const LinearFit& fit, std::span<const FitRow> fitted,
 }
 
 std::span<const AttendParameter> attend_parameters() {
-  static constexpr std::array<AttendParameter, 6> kParameters = {{
+  static constexpr std::array<AttendParameter, 8> kParameters = {{
       {"launch_s", &AttendCost::launch_s},
       {"per_pair_s", &AttendCost::per_pair_s},
       {"per_pair_dim_s", &AttendCost::per_pair_dim_s},
       {"per_edge_row_dim_s", &AttendCost::per_edge_row_dim_s},
       {"per_row_dim_s", &AttendCost::per_row_dim_s},
+      {"per_far_row_dim_s", &AttendCost::per_far_row_dim_s},
+      {"per_start_row_dim_s", &AttendCost::per_start_row_dim_s},
       {"per_key_dim_s", &AttendCost::per_key_dim_s},
   }};
   return kParameters;
 }
 
-std::vector<double> attend_features(const Problem& problem, const Op& op) {
+std::vector<double> attend_features(const Problem& problem, const Op& op, double cache_bytes) {
   std::vector<double> features;
   for (const AttendParameter& parameter : attend_parameters()) {
     AttendCost unit;
+    unit.cache_bytes = cache_bytes;
     unit.*parameter.member = 1;
     features.push_back(attend_seconds(unit, problem, op));
   }

@@ -23,12 +23,13 @@ struct FitRow {
 /// percentile over fits of resampled rows (bootstrap with a fixed seed).
 struct LinearFit {
   std::vector<FittedParameter> parameters;
+  double mean_square = 0;  ///< Of the relative errors of the fitted rows.
   double predict(std::span<const double> features) const;
 };
 
 /// Rows must all have the same number of features and positive seconds. Throws Error(kRunFailed)
-/// when there are fewer rows than parameters.
-LinearFit fit_relative(std::span<const FitRow> rows);
+/// when there are fewer rows than parameters. Without `resamples` an interval is the value alone.
+LinearFit fit_relative(std::span<const FitRow> rows, int resamples = 200);
 
 /// Absolute relative errors of the rows that were fitted and of those that were held out.
 FitQuality judge(const LinearFit& fit, std::span<const FitRow> fitted,
@@ -38,10 +39,11 @@ FitQuality judge(const LinearFit& fit, std::span<const FitRow> fitted,
 /// others to 0, so that fit and prediction cannot disagree about the formula.
 struct AttendParameter {
   std::string_view name;
-  double AttendCost::* member;
+  double AttendCost::*member;
 };
 std::span<const AttendParameter> attend_parameters();
-std::vector<double> attend_features(const Problem& problem, const Op& op);
+/// `cache_bytes` as in AttendCost, on which the cost does not depend linearly.
+std::vector<double> attend_features(const Problem& problem, const Op& op, double cache_bytes = 0);
 
 /// start + bytes / rate, from a fit of rows with the features (1, bytes).
 struct ByteCostFit {

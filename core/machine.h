@@ -14,15 +14,22 @@ namespace ring {
 
 /// Time of one attention op on one processor that is alone:
 ///   launch + per_pair * P H + per_pair_dim * P H (Dqk + Dv) + per_edge_row * E H (Dqk + Dv)
-///   + per_row_dim * R H Dv + per_key_dim * N Hkv (Dqk + Dv)
-/// with P visible pairs, R active rows, E edge rows, N keys, all times the batch (docs/model.md).
+///   + per_row_dim * R H Dv + per_far_row_dim * far R H Dv + per_start_row_dim * R0 H Dv
+///   + per_key_dim * N Hkv (Dqk + Dv)
+/// with P visible pairs, R active rows, E edge rows, N keys, R0 rows whose state the op resets, all
+/// times the batch (docs/model.md). `far` is the share of the rows whose Q and state have left the
+/// cache since the op before: 1 - cache_bytes / (Q and state of the active rows of all ranks on the
+/// processor), not below 0.
 struct AttendCost {
   double launch_s = 0;
   double per_pair_s = 0;
   double per_pair_dim_s = 0;
   double per_edge_row_dim_s = 0;
   double per_row_dim_s = 0;
+  double per_far_row_dim_s = 0;
+  double per_start_row_dim_s = 0;
   double per_key_dim_s = 0;
+  double cache_bytes = 0;  ///< 0: rows are never far.
 };
 
 /// Time that is linear in bytes: start + bytes / rate.
@@ -77,7 +84,9 @@ struct Machine {
 /// The node of `rank`: processors in turn. Throws Error(kUsage) when the machine has none.
 int processor_of(const Machine& machine, int rank);
 
-/// Time of an attention op alone, in seconds, from its counts.
-double attend_seconds(const AttendCost& cost, const Problem& problem, const struct Op& op);
+/// Time of an attention op alone, in seconds, from its counts. `sharers` ranks take turns on the
+/// processor and share its cache.
+double attend_seconds(const AttendCost& cost, const Problem& problem, const struct Op& op,
+                      int sharers = 1);
 
 }  // namespace ring

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "core/fit.h"
@@ -12,6 +13,9 @@
 
 namespace ring {
 namespace {
+
+/// Cache sizes that are tried.
+constexpr double kLeastCacheBytes = 256 << 10, kMostCacheBytes = 64 << 20, kCacheStep = 1.5;
 
 double robust_deviation(std::vector<double> values) {
   const double middle = median(values);
@@ -36,9 +40,17 @@ class MachineFit {
     const auto is_of_dtype = [&label](const ProbeSample& sample) {
       return sample.sample.probe == "attend" && sample.sample.labels.at("dtype") == label;
     };
+    AttendCost cost;
+    cost.cache_bytes = cache_bytes_of(is_of_dtype);
+    for (ProbeSample& sample : samples_) {
+      if (is_of_dtype(sample))
+        sample.features = attend_features(*sample.problem, *sample.op, cost.cache_bytes);
+    }
     const auto fit = fit_samples("attend." + label, is_of_dtype);
     if (!fit) return;
-    AttendCost cost;
+    put(fmt::format("attend.{}.cache_bytes", label),
+        {cost.cache_bytes, cost.cache_bytes / kCacheStep, cost.cache_bytes * kCacheStep},
+        "attention of one rank on one core");
     for (size_t j = 0; j < attend_parameters().size(); ++j) {
       const AttendParameter& parameter = attend_parameters()[j];
       cost.*parameter.member = fit->parameters[j].value;
@@ -147,6 +159,27 @@ class MachineFit {
   }
 
  private:
+  /// The cache that attention finds is a part of the last level, shared with others: the size that
+  /// explains the chosen samples best. 0 when there are too few.
+  template <class Choose>
+  double cache_bytes_of(const Choose& choose) const {
+    double best = 0, least = std::numeric_limits<double>::infinity();
+    for (double bytes = kLeastCacheBytes; bytes <= kMostCacheBytes; bytes *= kCacheStep) {
+      std::vector<FitRow> rows;
+      for (const ProbeSample& sample : samples_) {
+        if (!choose(sample) || sample.sample.is_held_out) continue;
+        rows.push_back(
+            {attend_features(*sample.problem, *sample.op, bytes), median(sample.sample.seconds)});
+      }
+      if (rows.empty() || rows.size() < rows.front().features.size()) return 0;
+      const double square = fit_relative(rows, 0).mean_square;
+      if (square >= least) continue;
+      least = square;
+      best = bytes;
+    }
+    return best;
+  }
+
   /// Fits the chosen samples and writes the fitted time into them.
   template <class Choose>
   std::optional<LinearFit> fit_samples(const std::string& key, const Choose& choose) {

@@ -8,6 +8,9 @@
 namespace ring {
 namespace {
 
+/// Ops that would cost the same with one cache size and not with another have different counts.
+constexpr double kAnyCacheBytes = 1;
+
 /// Op noise is judged from at most this many values a run: more tell nothing new.
 constexpr size_t kMostNoiseValues = 64;
 
@@ -57,7 +60,9 @@ int32_t ProbeCollector::sample_for(const Op& op) {
   switch (op.kind) {
     case OpKind::kAttend:
       next.sample = attend_sample(probe_, op);
-      next.features = attend_features(problem, op);
+      next.features = attend_features(problem, op, kAnyCacheBytes);
+      next.problem = &problem;
+      next.op = &op;
       break;
     case OpKind::kMerge:
     case OpKind::kFinalize:

@@ -15,6 +15,8 @@ namespace ring {
 struct ProbeSample {
   CalibrationSample sample;
   std::vector<double> features;
+  const Problem* problem = nullptr;  ///< Of an attend op, with the op; the features of others do
+  const Op* op = nullptr;            ///< not depend on what is still to be found.
 };
 
 /// Samples of one probe program. Ops that cost the same (equal features) are one sample, whose

@@ -54,6 +54,22 @@ ProbeProgram attend_probe(const AttendShape& shape, DType dtype) {
   return probe;
 }
 
+/// Many rows that see few keys: their Q and state are more than a cache holds.
+ProbeProgram far_rows_probe(Tokens rows, int64_t heads, int64_t head_dim, DType dtype) {
+  constexpr Tokens kKeys = 192;
+  AttendShape shape{rows, 64, heads, heads, head_dim, head_dim, "full", false};
+  Problem problem = problem_of(shape, dtype);
+  problem.mask = Mask::from_segments(rows, {{0, rows, 0, 0, kKeys, 0}});
+  Tuning tuning;
+  tuning.ranks = 1;
+  tuning.block_tokens = shape.block;
+  ProbeProgram probe;
+  probe.label = fmt::format("attention of {} rows beyond the cache, head dim {}, {}", rows,
+                            head_dim, name(dtype));
+  probe.program = plan(problem, tuning);
+  return probe;
+}
+
 /// A state per block and merges of them.
 ProbeProgram merge_probe(Tokens tokens, int64_t heads, int64_t head_dim) {
   const AttendShape shape{tokens, tokens / 4, heads, heads, head_dim, head_dim, "full", false};
@@ -148,6 +164,9 @@ std::vector<ProbeProgram> probe_programs(int cores) {
   probes.push_back(transfer_probe(Bytes{16} << 20, 4, 4));
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     for (const AttendShape& shape : kShapes) probes.push_back(attend_probe(shape, dtype));
+    probes.push_back(far_rows_probe(2048, 4, 128, dtype));
+    probes.push_back(far_rows_probe(4096, 8, 64, dtype));
+    probes.push_back(far_rows_probe(8192, 4, 128, dtype));
   }
   probes.push_back(merge_probe(256, 4, 64));
   probes.push_back(merge_probe(1024, 4, 128));

@@ -74,6 +74,8 @@ void scale_attend(Machine& machine, double factor) {
     cost.per_pair_dim_s *= factor;
     cost.per_edge_row_dim_s *= factor;
     cost.per_row_dim_s *= factor;
+    cost.per_far_row_dim_s *= factor;
+    cost.per_start_row_dim_s *= factor;
     cost.per_key_dim_s *= factor;
   }
 }

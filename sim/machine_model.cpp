@@ -199,11 +199,17 @@ Path MachineModel::path(int source, int destination) {
   return path;
 }
 
+int MachineModel::sharers_of(int rank) const {
+  const auto processors = static_cast<int>(machine_.processors.size());
+  const auto ranks = static_cast<int>(slowness_.size());
+  return processors > 0 ? (ranks - 1 - rank % processors) / processors + 1 : 1;
+}
+
 double MachineModel::compute_work_ps(int rank, int64_t index, const Op& op) const {
   const double factor = slowness_[static_cast<size_t>(rank)];
   const double noise = noise_.is_on() ? noise_.of_op(rank, index) : 1;
   if (op.kind == OpKind::kCompute) return static_cast<double>(op.fixed_ps) * factor * noise;
-  return op_seconds(machine_, problem_, op) / kPerPicosecond * factor * noise;
+  return op_seconds(machine_, problem_, op, sharers_of(rank)) / kPerPicosecond * factor * noise;
 }
 
 double MachineModel::copy_work_ps(int rank, int64_t index, Bytes bytes) const {

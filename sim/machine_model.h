@@ -36,6 +36,8 @@ class MachineModel {
   /// Resource that all copies on the host of the rank share; -1: not a limit.
   int memory_of(int rank);
   int processor(int rank) const;
+  /// Ranks on the processor of the rank, itself included.
+  int sharers_of(int rank) const;
   int host_of(int rank) const;
   /// How many processors of the machine are on this host.
   int processors_of_host(int host) const;

@@ -25,13 +25,16 @@ struct NumberField {
   double Owner::*member;
 };
 
-constexpr std::array<NumberField<AttendCost>, 6> kAttendFields{{
+constexpr std::array<NumberField<AttendCost>, 9> kAttendFields{{
     {"launch_s", &AttendCost::launch_s},
     {"per_pair_s", &AttendCost::per_pair_s},
     {"per_pair_dim_s", &AttendCost::per_pair_dim_s},
     {"per_edge_row_dim_s", &AttendCost::per_edge_row_dim_s},
     {"per_row_dim_s", &AttendCost::per_row_dim_s},
+    {"per_far_row_dim_s", &AttendCost::per_far_row_dim_s},
+    {"per_start_row_dim_s", &AttendCost::per_start_row_dim_s},
     {"per_key_dim_s", &AttendCost::per_key_dim_s},
+    {"cache_bytes", &AttendCost::cache_bytes},
 }};
 
 constexpr std::array<NumberField<ByteCost>, 2> kByteCostFields{{

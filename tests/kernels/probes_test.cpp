@@ -63,7 +63,10 @@ Machine known_machine() {
   cost.per_pair_dim_s = 2e-11;
   cost.per_edge_row_dim_s = 3e-10;
   cost.per_row_dim_s = 8e-10;
+  cost.per_far_row_dim_s = 6e-10;
+  cost.per_start_row_dim_s = 2e-10;
   cost.per_key_dim_s = 1e-10;
+  cost.cache_bytes = (256 << 10) * 1.5 * 1.5 * 1.5 * 1.5 * 1.5 * 1.5 * 1.5;  // One that is tried.
   machine.attend[DType::kF32] = cost;
   cost.per_pair_dim_s = 3e-11;
   machine.attend[DType::kBF16] = cost;
