@@ -112,7 +112,8 @@ class MachineFit {
     for (const ProbeSample& all : samples_) {
       if (all.sample.probe != "attend-all-cores") continue;
       for (const ProbeSample& one : samples_) {
-        const bool is_twin = one.sample.probe == "attend" && one.features == all.features &&
+        const bool is_twin = one.sample.probe == "attend" &&
+                             one.sample.labels == all.sample.labels &&
                              one.sample.quantities == all.sample.quantities;
         if (is_twin) ratios.push_back(median(all.sample.seconds) / median(one.sample.seconds));
       }
