@@ -14,9 +14,9 @@ struct MachineChoice {
   bool is_stand_in = false;  ///< No file was given or found.
 };
 
-/// `path` is a machine file or a preset such as dgx-a100:nodes=2. If it is empty, the file that `ringscope calibrate` left for this
-/// user; without that, an uncalibrated stand-in for this machine. Throws Error(kUsage) for a bad
-/// file.
+/// `path` is a machine file or a preset such as dgx-a100:nodes=2. If it is empty, the file that
+/// `ringscope calibrate` left for this user; without that, an uncalibrated stand-in for this
+/// machine. Throws Error(kUsage) for a bad file.
 MachineChoice choose_machine(const std::string& path);
 
 }  // namespace ring
