@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/count_list.h"
 #include "core/error.h"
 #include "core/units.h"
 
@@ -86,13 +87,7 @@ void require_bounds(const std::vector<int64_t>& bounds, std::string_view what) {
 }
 
 std::vector<int64_t> parse_bounds(std::string_view list, int64_t seq_len, std::string_view what) {
-  std::vector<int64_t> bounds;
-  while (true) {
-    const size_t comma = list.find(',');
-    bounds.push_back(parse_count(list.substr(0, comma), what));
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
-  }
+  std::vector<int64_t> bounds = parse_count_list(list, what);
   if (bounds.back() != seq_len) {
     throw_usage(fmt::format("the last {} bound is {}, but the sequence has {} tokens", what,
                             bounds.back(), seq_len));

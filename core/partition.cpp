@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/count_list.h"
 #include "core/error.h"
 #include "core/units.h"
 
@@ -21,16 +22,6 @@ void append(TokenRanges& shard, int64_t begin, int64_t end) {
     shard.back().count += end - begin;
   } else {
     shard.push_back({begin, end - begin, 1});
-  }
-}
-
-std::vector<int64_t> parse_list(std::string_view list, std::string_view what) {
-  std::vector<int64_t> values;
-  while (true) {
-    const size_t comma = list.find(',');
-    values.push_back(parse_count(list.substr(0, comma), what));
-    if (comma == std::string_view::npos) return values;
-    list.remove_prefix(comma + 1);
   }
 }
 
@@ -138,7 +129,7 @@ Partition Partition::parse(std::string_view text, int64_t seq_len, int ranks) {
     return striped(seq_len, ranks, has_value ? parse_count(value, "stripe width") : 1);
   }
   if (kind == "uneven" && has_value) {
-    const std::vector<int64_t> lengths = parse_list(value, "shard length");
+    const std::vector<int64_t> lengths = parse_count_list(value, "shard length");
     Partition partition = uneven(lengths);
     if (partition.ranks() != ranks || partition.seq_len() != seq_len) {
       throw_usage(fmt::format("partition '{}' is of {} tokens over {} ranks, but there are {} "

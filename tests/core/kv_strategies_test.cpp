@@ -10,19 +10,12 @@
 #include "core/error.h"
 #include "core/program_check.h"
 #include "core/strategy.h"
+#include "tests/core/small_problem.h"
 
 namespace ring {
 namespace {
 
-Problem problem_of(int64_t seq_len, const std::string& mask) {
-  Problem problem;
-  problem.heads = 4;
-  problem.kv_heads = 2;
-  problem.head_dim = 8;
-  problem.head_dim_v = 6;
-  problem.mask = Mask::parse(mask, seq_len);
-  return problem;
-}
+using testing_support::small_problem;
 
 Tuning tuning_of(const std::string& strategy, int ranks) {
   Tuning tuning;
@@ -57,7 +50,7 @@ RC_GTEST_PROP(KvStrategyProperty, EveryProgramIsSound, ()) {
   tuning.pipeline_depth = *rc::gen::inRange(2, 4);
   const std::string mask =
       *rc::gen::element<std::string>("full", "causal", "window:7", "chunked:9", "prefix:1");
-  const RingProgram program = plan(problem_of(*rc::gen::inRange<int64_t>(1, 80), mask), tuning);
+  const RingProgram program = plan(small_problem(*rc::gen::inRange<int64_t>(1, 80), mask), tuning);
   const std::vector<Fault> faults = check_program(program);
   for (const Fault& fault : faults) RC_LOG() << fault.message << "\n";
   RC_ASSERT(faults.empty());
@@ -65,7 +58,7 @@ RC_GTEST_PROP(KvStrategyProperty, EveryProgramIsSound, ()) {
 
 RC_GTEST_PROP(KvStrategyProperty, AllSendTheSameTotalUnderTheFullMask, ()) {
   const int ranks = *rc::gen::element(2, 4, 6);
-  const Problem problem = problem_of(48, "full");
+  const Problem problem = small_problem(48, "full");
   const Bytes wanted = ranks * (ranks - 1) * problem.kv_bytes(48 / ranks);
   for (const char* strategy : {"pass-kv", "all-gather-kv", "multi-ring", "double-ring:2"}) {
     Bytes sent = 0;
@@ -77,7 +70,7 @@ RC_GTEST_PROP(KvStrategyProperty, AllSendTheSameTotalUnderTheFullMask, ()) {
 }
 
 TEST(DoubleRing, CrossesGroupsOnceForEachOtherGroup) {
-  const Problem problem = problem_of(64, "full");
+  const Problem problem = small_problem(64, "full");
   const Bytes message = problem.kv_bytes(8);
   Bytes crossing = 0, inside = 0;
   for (const auto& [pair, bytes] : traffic_of(plan(problem, tuning_of("double-ring:4", 8)))) {
@@ -91,7 +84,7 @@ TEST(MultiRing, MessagesUseDifferentLinks) {
   Tuning tuning = tuning_of("multi-ring", 8);
   tuning.block_tokens = 2;
   tuning.blocks_per_message = 1;  // Four messages of a shard of eight tokens.
-  const auto traffic = traffic_of(plan(problem_of(64, "full"), tuning));
+  const auto traffic = traffic_of(plan(small_problem(64, "full"), tuning));
   EXPECT_EQ(traffic.size(), 8u * 4u) << "each rank sends to four others";
   for (const auto& [pair, bytes] : traffic) {
     EXPECT_EQ(std::gcd((pair.second - pair.first + 8) % 8, 8), 1);
@@ -100,7 +93,7 @@ TEST(MultiRing, MessagesUseDifferentLinks) {
 }
 
 TEST(AllGatherKv, NothingIsForwarded) {
-  const RingProgram program = plan(problem_of(64, "causal"), tuning_of("all-gather-kv", 4));
+  const RingProgram program = plan(small_problem(64, "causal"), tuning_of("all-gather-kv", 4));
   for (int rank = 0; rank < 4; ++rank) {
     for (const Op& op : program.rank_programs[static_cast<size_t>(rank)].ops) {
       if (op.kind != OpKind::kSend) continue;
@@ -111,7 +104,7 @@ TEST(AllGatherKv, NothingIsForwarded) {
 }
 
 TEST(KvStrategies, RefuseWhatTheyCannotRun) {
-  const Problem problem = problem_of(64, "full");
+  const Problem problem = small_problem(64, "full");
   for (const char* strategy : {"double-ring", "double-ring:3", "double-ring:0", "double-ring:x",
                                "multi-ring:0", "multi-ring:5", "all-gather-kv:2"}) {
     EXPECT_THROW(plan(problem, tuning_of(strategy, 8)), Error) << strategy;

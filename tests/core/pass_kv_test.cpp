@@ -5,19 +5,12 @@
 #include "core/program_check.h"
 #include "core/program_text.h"
 #include "core/strategy.h"
+#include "tests/core/small_problem.h"
 
 namespace ring {
 namespace {
 
-Problem problem_of(int64_t seq_len, const std::string& mask) {
-  Problem problem;
-  problem.heads = 4;
-  problem.kv_heads = 2;
-  problem.head_dim = 8;
-  problem.head_dim_v = 6;
-  problem.mask = Mask::parse(mask, seq_len);
-  return problem;
-}
+using testing_support::small_problem;
 
 Tuning tuning_of(int ranks, Tokens block, int depth, const std::string& partition = "zigzag") {
   Tuning tuning;
@@ -46,7 +39,7 @@ RC_GTEST_PROP(PassKvProperty, EveryProgramIsSound, ()) {
                             *rc::gen::inRange(2, 5), partition);
   tuning.blocks_per_message = *rc::gen::inRange<int64_t>(0, 4);
   tuning.lanes = *rc::gen::inRange(1, 4);
-  const RingProgram program = plan(problem_of(seq_len, mask), tuning);
+  const RingProgram program = plan(small_problem(seq_len, mask), tuning);
   const std::vector<Fault> faults = check_program(program);
   for (const Fault& fault : faults) RC_LOG() << fault.message << "\n";
   RC_ASSERT(faults.empty());
@@ -58,7 +51,7 @@ RC_GTEST_PROP(PassKvProperty, DeterministicProgramsAreSound, ()) {
   tuning.is_deterministic = true;
   const int64_t seq_len = *rc::gen::inRange<int64_t>(1, 120);
   const RingProgram program =
-      plan(problem_of(seq_len, *rc::gen::element<std::string>("full", "causal")), tuning);
+      plan(small_problem(seq_len, *rc::gen::element<std::string>("full", "causal")), tuning);
   RC_ASSERT(check_program(program).empty());
   for (const RankProgram& rank : program.rank_programs) {
     int64_t started = 0, merged = 0;
@@ -71,7 +64,7 @@ RC_GTEST_PROP(PassKvProperty, DeterministicProgramsAreSound, ()) {
 }
 
 TEST(PassKv, DepthOneOnARingOfThreeIsRefusedWithTheCycle) {
-  const RingProgram program = plan(problem_of(48, "full"), tuning_of(3, 16, 1, "contiguous"));
+  const RingProgram program = plan(small_problem(48, "full"), tuning_of(3, 16, 1, "contiguous"));
   const std::vector<Fault> faults = check_program(program);
   ASSERT_FALSE(faults.empty());
   EXPECT_EQ(faults[0].kind, FaultKind::kDeadlock);
@@ -83,11 +76,11 @@ TEST(PassKv, DepthOneOnARingOfThreeIsRefusedWithTheCycle) {
 }
 
 TEST(PassKv, DepthOneOnARingOfTwoNeedsNoForwarding) {
-  EXPECT_TRUE(check_program(plan(problem_of(48, "full"), tuning_of(2, 16, 1))).empty());
+  EXPECT_TRUE(check_program(plan(small_problem(48, "full"), tuning_of(2, 16, 1))).empty());
 }
 
 TEST(PassKv, FullMaskSendsEveryShardToEveryOtherRank) {
-  const Problem problem = problem_of(64, "full");
+  const Problem problem = small_problem(64, "full");
   const RingProgram program = plan(problem, tuning_of(4, 16, 2, "contiguous"));
   Bytes sent = 0;
   for (const RankProgram& rank : program.rank_programs) {
@@ -101,7 +94,8 @@ TEST(PassKv, FullMaskSendsEveryShardToEveryOtherRank) {
 TEST(PassKv, HopsThatNobodyNeedsAreNotSent) {
   // Window 8 over shards of 16: a rank needs its left neighbour only, so one hop is made by all
   // but the last rank.
-  const RingProgram program = plan(problem_of(64, "window:8"), tuning_of(4, 16, 2, "contiguous"));
+  const RingProgram program =
+      plan(small_problem(64, "window:8"), tuning_of(4, 16, 2, "contiguous"));
   EXPECT_EQ(count_kind(program, OpKind::kSend), 3);
   EXPECT_EQ(count_kind(program, OpKind::kAttend), 4 + 3);
 }
@@ -141,7 +135,7 @@ TEST(PassKvFaults, F27BytesPerHopWithUnlikeHeadDims) {
 }
 
 TEST(PassKv, RefusesTuningsThatMakeNoSense) {
-  const Problem problem = problem_of(64, "full");
+  const Problem problem = small_problem(64, "full");
   const auto refuses = [&](auto change) {
     Tuning tuning = tuning_of(4, 16, 2);
     change(tuning);
@@ -162,7 +156,7 @@ TEST(PassKv, RefusesTuningsThatMakeNoSense) {
 
 RC_GTEST_PROP(PassKvProperty, TextReadsBackToTheSameText, ()) {
   const RingProgram program =
-      plan(problem_of(*rc::gen::inRange<int64_t>(1, 60), "causal"),
+      plan(small_problem(*rc::gen::inRange<int64_t>(1, 60), "causal"),
            tuning_of(*rc::gen::inRange(1, 5), *rc::gen::inRange<int64_t>(1, 20), 2));
   const std::string text = program_text(program);
   RC_ASSERT(program_text(parse_program(text)) == text);
