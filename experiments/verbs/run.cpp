@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/formats/program_json.h"
 #include "core/formats/timeline_json.h"
+#include "core/program_check.h"
 #include "core/strategy.h"
 #include "experiments/host_facts.h"
 #include "experiments/json.h"
@@ -79,6 +80,7 @@ class RunVerb final : public Verb {
     if (setup_.print_config(scenario, context.console)) return 0;
     RunOutcome outcome;
     outcome.program = plan(scenario.problem, scenario.tuning);
+    require_sound(outcome.program);  // Refused before it is predicted or run.
     predict_first(scenario, outcome);
     measure(context, outcome);
     report(context.console, outcome);
