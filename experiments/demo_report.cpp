@@ -83,27 +83,37 @@ std::string demo_table(const std::vector<DemoRow>& rows, const Style& style) {
          "10th to the 90th percentile\n";
 }
 
-std::string summary_text(const DemoSummary& summary, const Style& style) {
+std::string summary_text(const DemoSummary& summary, const Steadiness& steadiness,
+                         const Style& style) {
   const auto tone = [](bool is_good) { return is_good ? Tone::kGood : Tone::kWarn; };
-  return lines_text(
-      {{"median error", format_percent(summary.median_abs_error),
-        tone(summary.median_abs_error <= 0.1)},
-       {"worst error", format_percent(summary.worst_abs_error),
-        tone(summary.worst_abs_error <= 0.25)},
-       {"in interval",
-        fmt::format("{} of {} configurations", format_percent(summary.interval_coverage),
-                    summary.configurations),
-        tone(summary.interval_coverage >= 0.8)}},
-      style);
+  std::vector<ReportLine> lines = {
+      {"median error", format_percent(summary.median_abs_error),
+       tone(summary.median_abs_error <= 0.1)},
+      {"worst error", format_percent(summary.worst_abs_error),
+       tone(summary.worst_abs_error <= 0.25)},
+      {"in interval",
+       fmt::format("{} of {} configurations", format_percent(summary.interval_coverage),
+                   summary.configurations),
+       tone(summary.interval_coverage >= 0.8)}};
+  const std::string unsteady = describe(steadiness);
+  if (!unsteady.empty()) {
+    lines.push_back({"steadiness", unsteady, tone(steadiness.kept_slow == 0)});
+  }
+  return lines_text(lines, style);
 }
 
-void add_demo_json(Json& document, const std::vector<DemoRow>& rows) {
+void add_demo_json(Json& document, const std::vector<DemoRow>& rows, const Steadiness& steadiness) {
   const DemoSummary summary = summarize(rows);
   document["summary"] = {{"configurations", summary.configurations},
                          {"median_abs_error", summary.median_abs_error},
                          {"worst_abs_error", summary.worst_abs_error},
                          {"interval_coverage", summary.interval_coverage},
                          {"wrong_results", summary.wrong_results}};
+  document["steadiness"] = {{"is_checked", steadiness.is_checked},
+                            {"batches", steadiness.batches},
+                            {"made_again", steadiness.made_again},
+                            {"kept_slow", steadiness.kept_slow},
+                            {"slowest_ratio", steadiness.slowest_ratio}};
   Json list = Json::array();
   for (const DemoRow& row : rows) {
     const Metrics& predicted = row.prediction.result.metrics;

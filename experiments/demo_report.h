@@ -7,6 +7,7 @@
 #include "experiments/demo_configurations.h"
 #include "experiments/json.h"
 #include "experiments/measurement.h"
+#include "experiments/measurement_rounds.h"
 #include "experiments/prediction.h"
 #include "experiments/style.h"
 #include "experiments/verify.h"
@@ -35,8 +36,9 @@ struct DemoSummary {
 DemoSummary summarize(const std::vector<DemoRow>& rows);
 
 std::string demo_table(const std::vector<DemoRow>& rows, const Style& style);
-std::string summary_text(const DemoSummary& summary, const Style& style);
-/// `summary` and `rows` of the document.
-void add_demo_json(Json& document, const std::vector<DemoRow>& rows);
+std::string summary_text(const DemoSummary& summary, const Steadiness& steadiness,
+                         const Style& style);
+/// `summary`, `steadiness` and `rows` of the document.
+void add_demo_json(Json& document, const std::vector<DemoRow>& rows, const Steadiness& steadiness);
 
 }  // namespace ring

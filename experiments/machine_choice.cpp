@@ -44,17 +44,21 @@ Machine stand_in_machine() {
 
 MachineChoice choose_machine(const std::string& path) {
   if (is_machine_preset(path) && !file_exists(path)) {
-    return {machine_preset(path), "preset", path + ", from datasheets, not calibrated", false};
+    return {machine_preset(path), "preset", path + ", from datasheets, not calibrated", false, {}};
   }
   const std::string file = path.empty() ? default_machine_path() : path;
   if (path.empty() && !file_exists(file)) {
-    return {stand_in_machine(), "built-in",
-            "UNCALIBRATED stand-in, times are rough guesses: run ringscope calibrate", true};
+    return {stand_in_machine(),
+            "built-in",
+            "UNCALIBRATED stand-in, times are rough guesses: run ringscope calibrate",
+            true,
+            {}};
   }
-  Machine machine = read_machine(file).machine;
+  MachineFile read = read_machine(file);
+  Machine& machine = read.machine;
   const std::string note =
       fmt::format("{} ({}{})", machine.name, file, machine.is_calibrated ? "" : ", not calibrated");
-  return {std::move(machine), file, note, false};
+  return {std::move(machine), file, note, false, std::move(read.calibration)};
 }
 
 }  // namespace ring

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/calibration.h"
 #include "core/machine.h"
 
 namespace ring {
@@ -12,6 +13,7 @@ struct MachineChoice {
   std::string source;        ///< Path of the file, or "preset" or "built-in".
   std::string note;          ///< A sentence that says which machine it is and what to think of it.
   bool is_stand_in = false;  ///< No file was given or found.
+  Calibration calibration;   ///< What the file says of how it came about; empty without a file.
 };
 
 /// `path` is a machine file or a preset such as dgx-a100:nodes=2. If it is empty, the file that

@@ -34,6 +34,11 @@ double Measurement::spread() const {
   return middle > 0 ? (quantile(times, 0.9) - quantile(times, 0.1)) / 2 / middle : 0;
 }
 
+void select_timeline(const std::vector<Timeline>& timelines, Measurement& measurement) {
+  if (timelines.empty()) return;
+  measurement.timeline = timelines[middle_run(measurement.steps_ps)];
+}
+
 Measurement measure_runs(CpuExecutor& executor, int warmups, int repeats,
                          const std::atomic<bool>& is_interrupted,
                          const std::function<void(int)>& on_run) {
@@ -51,9 +56,7 @@ Measurement measure_runs(CpuExecutor& executor, int warmups, int repeats,
     measurement.steps_ps.push_back(timeline.makespan_ps());
     timelines.push_back(timeline);
   }
-  if (!timelines.empty()) {
-    measurement.timeline = std::move(timelines[middle_run(measurement.steps_ps)]);
-  }
+  select_timeline(timelines, measurement);
   return measurement;
 }
 

@@ -22,6 +22,10 @@ struct Measurement {
   double spread() const;
 };
 
+/// Makes the timeline of the run with the middle time that of the measurement; `timelines` are
+/// those of steps_ps.
+void select_timeline(const std::vector<Timeline>& timelines, Measurement& measurement);
+
 /// Runs `warmups` times unrecorded, then `repeats` times. `on_run(i)` is called before each of
 /// warmups + repeats runs. Ends early, with is_complete false, once `is_interrupted`.
 Measurement measure_runs(CpuExecutor& executor, int warmups, int repeats,

@@ -199,7 +199,7 @@ class SimulationEngine {
   std::vector<Fluid::Token> finished_;  ///< Scratch.
   OpBatch batch_;                       ///< Scratch.
   int64_t op_count_ = 0, message_count_ = 0, event_count_ = 0;
-  Flops flops_ = 0;
+  __int128 flops_ = 0;  ///< Of 131,072 ranks: more than 64 bits.
   Bytes bytes_sent_ = 0;
 };
 

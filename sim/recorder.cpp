@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/error.h"
+
 namespace ring {
 
 SimulationRecorder::SimulationRecorder(int ranks, int lanes, bool keep_timeline)
@@ -17,11 +19,11 @@ void SimulationRecorder::add(const Slice& slice) {
   slices_[lane].push_back(slice);
 }
 
-Metrics SimulationRecorder::metrics(Flops flops, Bytes bytes_sent, int all_ranks) const {
+Metrics SimulationRecorder::metrics(double flops, Bytes bytes_sent, int all_ranks) const {
   const int64_t copies = all_ranks / static_cast<int>(activities_.size());
   Metrics metrics;
-  metrics.flops = flops * copies;
-  metrics.bytes_sent = bytes_sent * copies;
+  metrics.flops = flops * static_cast<double>(copies);
+  metrics.bytes_sent = checked_multiply(bytes_sent, copies, "the sum of bytes sent");
   metrics.ranks.reserve(static_cast<size_t>(all_ranks));
   for (size_t i = 0; i < static_cast<size_t>(all_ranks); ++i) {
     const Activity& activity = activities_[i % activities_.size()];

@@ -129,8 +129,39 @@ class GanttPicture {
     }
   }
 
+  /// As large as fits; if nothing fits, on two lines, the second cut off where it must be.
+  void draw_title(SvgWriter& svg) const {
+    constexpr double kLargest = 16, kSmallest = 11, kBold = 1.1;
+    const double room = options_.width - 2 * kMargin;
+    const auto fits = [&](std::string_view text, double size) {
+      return svg_text_width(text, size) * kBold <= room;
+    };
+    double size = kLargest;
+    while (size > kSmallest && !fits(options_.title, size)) --size;
+    if (fits(options_.title, size)) {
+      svg.text(kMargin, 26, options_.title, {size, "#222222", SvgAnchor::kStart, true});
+      return;
+    }
+    const std::string_view title = options_.title;
+    size_t end = title.rfind(", ");
+    while (end != std::string_view::npos && end > 0 && !fits(title.substr(0, end + 1), size)) {
+      end = title.rfind(", ", end - 1);
+    }
+    if (end == std::string_view::npos || end == 0) {
+      end = title.size() - 1;
+      while (end > 0 && !fits(title.substr(0, end + 1), size)) --end;
+    }
+    std::string rest(title.substr(std::min(title.find_first_not_of(' ', end + 1), title.size())));
+    if (!fits(rest, size)) {
+      while (!rest.empty() && !fits(rest + "...", size)) rest.pop_back();
+      rest += "...";
+    }
+    svg.text(kMargin, 15, title.substr(0, end + 1), {size, "#222222", SvgAnchor::kStart, true});
+    svg.text(kMargin, 30, rest, {size, "#222222", SvgAnchor::kStart, true});
+  }
+
   void draw_header(SvgWriter& svg) const {
-    svg.text(kMargin, 26, options_.title, {16, "#222222", SvgAnchor::kStart, true});
+    draw_title(svg);
     svg.text(kMargin, 46, summary(), {12, kFaint});
     double x = kMargin;
     const auto entry = [&](std::string_view fill, std::string_view edge, std::string_view label) {

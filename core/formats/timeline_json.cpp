@@ -197,7 +197,7 @@ Metrics metrics_from_json(const json& value, const JsonPlace& place) {
   metrics.imbalance = object.number("imbalance");
   metrics.busiest_rank = object.integer32("busiest_rank");
   metrics.idlest_rank = object.integer32("idlest_rank");
-  metrics.flops = object.integer("flops", 0);
+  metrics.flops = object.amount("flops");
   metrics.bytes_sent = object.integer("bytes_sent", 0);
   metrics.flops_per_s = object.amount("flops_per_s");
   metrics.is_complete = object.boolean("complete");

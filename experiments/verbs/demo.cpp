@@ -8,6 +8,7 @@
 #include "experiments/demo_report.h"
 #include "experiments/host_facts.h"
 #include "experiments/machine_choice.h"
+#include "experiments/measurement_rounds.h"
 #include "experiments/outputs.h"
 #include "experiments/paths.h"
 #include "experiments/progress.h"
@@ -31,7 +32,7 @@ class DemoVerb final : public Verb {
     options.heading("Demo");
     options.text("--machine", machine_, "FILE", "Machine profile to use instead of calibrating");
     options.time("--budget", budget_ps_, "Time that calibration may take [45s]");
-    options.count("--repeat", repeat_, "Measured runs of a configuration [7]", {1, 1000});
+    options.count("--repeat", repeat_, "Measured runs of a configuration [8]", {1, 1000});
     options.flag("--small", is_small_, "Sequences a quarter as long: seconds instead of a minute");
     options.heading("Files");
     options.text("-o,--output", folder_, "FOLDER",
@@ -51,18 +52,23 @@ class DemoVerb final : public Verb {
     for (const RingProgram& program : programs) {
       predictions.push_back(predict(program, choice.machine));
     }
-    std::vector<DemoRow> rows;
+    const SeededData data(1);
     Progress progress(console, "demo");
-    for (size_t i = 0; i < programs.size() && !context.is_interrupted; ++i) {
-      DemoRow row{configurations[i], std::move(predictions[i]), {}, {}, {}};
-      const double share = 1.0 / static_cast<double>(programs.size());
-      measure(context, programs[i], row, progress, static_cast<double>(i) * share, share);
-      if (row.measurement.is_complete) rows.push_back(std::move(row));
+    MeasurementRounds rounds(rounds_options(choice), context.is_interrupted);
+    measure_all(programs, configurations, data, rounds, progress);
+    std::vector<DemoRow> rows;
+    for (size_t i = 0; i < programs.size(); ++i) {
+      if (!rounds.measurement(i).is_complete || context.is_interrupted) continue;
+      progress.update(1, "checking " + configurations[i].name);
+      DemoRow& row = rows.emplace_back(
+          DemoRow{configurations[i], std::move(predictions[i]), rounds.measurement(i), {}, {}});
+      row.measured = ring::measure(row.measurement.timeline);
+      row.verification = verify_rows(programs[i], data, rounds.executor(i), 16);
     }
     progress.clear();
     const bool is_partial = rows.size() < programs.size();
     const std::vector<std::string> files = write_files(rows, choice);
-    show(console, choice, rows, files, is_partial);
+    show(console, choice, rows, rounds.steadiness(), files, is_partial);
     if (is_partial) {
       throw Error(ErrorKind::kInterrupted,
                   fmt::format("stopped after {} of {} configurations; these are shown", rows.size(),
@@ -94,21 +100,19 @@ class DemoVerb final : public Verb {
     return choose_machine(path);
   }
 
-  void measure(VerbContext& context, const RingProgram& program, DemoRow& row, Progress& progress,
-               double done, double share) const {
-    const SeededData data(1);
-    ExecutorOptions options;
-    options.interrupt = &context.is_interrupted;
-    const int repeats = static_cast<int>(repeat_.value_or(7));
-    const std::string& name = row.configuration.name;
-    progress.update(done, name);
-    CpuExecutor executor(program, data, options);
-    row.measurement = measure_runs(executor, 1, repeats, context.is_interrupted, [&](int i) {
-      progress.update(done + share * i / (repeats + 2.0), name);
-    });
-    if (!row.measurement.is_complete) return;
-    row.measured = ring::measure(row.measurement.timeline);
-    row.verification = verify_rows(program, data, executor, 16);
+  RoundsOptions rounds_options(const MachineChoice& choice) const {
+    RoundsOptions options;
+    options.repeats = static_cast<int>(repeat_.value_or(8));
+    options.calibrated_check_s = calibrated_speed_check_s(choice.calibration);
+    return options;
+  }
+
+  static void measure_all(const std::vector<RingProgram>& programs,
+                          const std::vector<DemoConfiguration>& configurations,
+                          const DataSource& data, MeasurementRounds& rounds, Progress& progress) {
+    progress.update(0, "filling Q, K and V");
+    for (const RingProgram& program : programs) rounds.add(program, data);
+    rounds.run([&](size_t i, double done) { progress.update(done, configurations[i].name); });
   }
 
   std::string path_of(const std::string& name) const {
@@ -141,18 +145,20 @@ class DemoVerb final : public Verb {
   }
 
   void show(Console& console, const MachineChoice& choice, const std::vector<DemoRow>& rows,
-            const std::vector<std::string>& files, bool is_partial) const {
+            const Steadiness& steadiness, const std::vector<std::string>& files,
+            bool is_partial) const {
     if (console.is_json()) {
       Json document = json_document("demo");
       document["partial"] = is_partial;
       document["machine"] = machine_choice_json(choice);
-      add_demo_json(document, rows);
+      add_demo_json(document, rows, steadiness);
       document["files"] = files;
       console.print_document(document);
       return;
     }
     const Style& style = console.style();
-    console.print("\n" + demo_table(rows, style) + "\n" + summary_text(summarize(rows), style));
+    console.print("\n" + demo_table(rows, style) + "\n" +
+                  summary_text(summarize(rows), steadiness, style));
     if (files.empty()) return;
     console.print(
         fmt::format("\nLook at\n"

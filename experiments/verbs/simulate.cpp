@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/formats/program_json.h"
 #include "core/formats/timeline_json.h"
+#include "core/program_check.h"
 #include "core/strategy.h"
 #include "experiments/json.h"
 #include "experiments/machine_choice.h"
@@ -41,6 +42,7 @@ class SimulateVerb final : public Verb {
     if (setup_.print_config(scenario, console)) return 0;
     const MachineChoice choice = choose_machine(scenario.machine);
     const RingProgram program = plan(scenario.problem, scenario.tuning);
+    require_sound(program);
     const Prediction prediction = predict(program, choice.machine, simulation_options(scenario));
     const Blame blame = blame_of(program, prediction.result.timeline, choice.machine);
 

@@ -34,6 +34,16 @@ TEST(Simulate, TheIntervalHoldsTheTimeAndComesFromNoise) {
   EXPECT_LT(interval.at("low_ps").get<int64_t>(), interval.at("high_ps").get<int64_t>());
 }
 
+TEST(Simulate, AProgramThatCannotFinishIsRefusedWithItsCycle) {
+  const TemporaryFolder folder;
+  const ProcessResult result = run_ringscope({"simulate", "--seq", "96", "--ranks", "3", "--depth",
+                                              "1", "--machine", write_test_machine(folder)});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("deadlock"));
+  EXPECT_THAT(result.err, HasSubstr("waits for"));
+  EXPECT_THAT(result.out, IsEmpty());
+}
+
 TEST(Simulate, BlameAddsUpToTheTime) {
   const TemporaryFolder folder;
   const auto document = run_json_verb(small("simulate", {"--machine", write_test_machine(folder)}));
