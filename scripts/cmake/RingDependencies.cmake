@@ -98,8 +98,8 @@ ring_part(RING_HAVE_MPI "MPI" "${MPI_CXX_VERSION}" "no runs over several process
 
 set(RING_HAVE_QT FALSE)
 if(RING_GUI)
-  find_package(Qt6 6.4 QUIET COMPONENTS Widgets)
-  if(TARGET Qt6::Widgets)
+  find_package(Qt6 6.4 QUIET COMPONENTS Widgets Svg Test)
+  if(TARGET Qt6::Widgets AND TARGET Qt6::Svg AND TARGET Qt6::Test)
     set(RING_HAVE_QT TRUE)
   endif()
 endif()

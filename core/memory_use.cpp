@@ -1,0 +1,122 @@
+#include "core/memory_use.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+
+namespace ring {
+namespace {
+
+/// Slices of a rank by op index; null where the op did not run.
+using RankSlices = std::vector<const Slice*>;
+
+std::vector<RankSlices> slices_by_op(const RingProgram& program, const Timeline& timeline) {
+  std::vector<RankSlices> slices;
+  for (const RankProgram& rank : program.rank_programs) {
+    slices.emplace_back(rank.ops.size(), nullptr);
+  }
+  for (const Slice& slice : timeline.slices) {
+    const OpId id = slice.op;
+    if (id.rank < 0 || id.rank >= program.ranks() || id.index < 0 ||
+        id.index >= std::ssize(slices[static_cast<size_t>(id.rank)])) {
+      throw_usage(fmt::format("the timeline names op r{}:{}, which the program does not have",
+                              id.rank, id.index),
+                  "program and timeline must be of the same run");
+    }
+    slices[static_cast<size_t>(id.rank)][static_cast<size_t>(id.index)] = &slice;
+  }
+  return slices;
+}
+
+struct Change {
+  Picoseconds at_ps = 0;
+  Bytes bytes = 0;
+};
+
+/// What a receive buffer holds since its last receive.
+struct Holding {
+  const Slice* receive = nullptr;
+  Picoseconds free_ps = 0;
+  bool is_read_later = false;  ///< Some reader did not run.
+};
+
+class BufferChanges {
+ public:
+  /// In program order: the readers of a buffer stand before the receive that fills it anew.
+  void add(const Op& op, const Slice* slice) {
+    if (op.buffer == kHomeBuffer) return;
+    if (op.kind == OpKind::kReceive) {
+      release(holdings_[op.buffer]);
+      holdings_[op.buffer] = {slice, slice != nullptr ? slice->end_ps : 0, false};
+    } else if (op.kind == OpKind::kAttend || op.kind == OpKind::kSend) {
+      Holding& holding = holdings_[op.buffer];
+      holding.is_read_later = holding.is_read_later || slice == nullptr;
+      if (slice != nullptr) holding.free_ps = std::max(holding.free_ps, slice->end_ps);
+    }
+  }
+
+  std::vector<Change> finish() {
+    for (auto& [buffer, holding] : holdings_) release(holding);
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const Change& a, const Change& b) { return a.at_ps < b.at_ps; });
+    return std::move(changes_);
+  }
+
+ private:
+  void release(const Holding& holding) {
+    if (holding.receive == nullptr) return;
+    changes_.push_back({holding.receive->start_ps, holding.receive->bytes});
+    if (!holding.is_read_later) changes_.push_back({holding.free_ps, -holding.receive->bytes});
+  }
+
+  std::map<int32_t, Holding> holdings_;
+  std::vector<Change> changes_;
+};
+
+StepCurve curve_of(Bytes resident, const std::vector<Change>& changes) {
+  std::vector<StepCurve::Step> steps{{0, static_cast<double>(resident)}};
+  Bytes bytes = resident;
+  for (const Change& change : changes) {
+    bytes += change.bytes;
+    steps.push_back({std::max<Picoseconds>(0, change.at_ps), static_cast<double>(bytes)});
+  }
+  return StepCurve(std::move(steps));
+}
+
+}  // namespace
+
+Bytes resident_bytes(const Problem& problem, const RankStorage& storage) {
+  const int64_t rows = checked_multiply(problem.batch * problem.heads, storage.query_tokens,
+                                        "the number of query rows");
+  const int64_t element = size_bytes(problem.dtype);
+  constexpr int64_t kFloat = 4;
+  const Bytes per_row = problem.head_dim * element +                         // query
+                        problem.head_dim_v * element + kFloat +              // output, lse
+                        storage.states * (problem.head_dim_v + 2) * kFloat;  // u, m, l
+  return checked_add(checked_multiply(rows, per_row, "the bytes of a rank"),
+                     problem.kv_bytes(storage.home_tokens), "the bytes of a rank");
+}
+
+std::vector<RankMemoryUse> memory_use(const RingProgram& program, const Timeline& timeline) {
+  const std::vector<RankSlices> slices = slices_by_op(program, timeline);
+  std::vector<RankMemoryUse> uses;
+  for (size_t r = 0; r < slices.size(); ++r) {
+    const RankProgram& rank = program.rank_programs[r];
+    RankMemoryUse use;
+    if (program.has_attention) {
+      use.resident_bytes = resident_bytes(program.problem, rank.storage);
+      use.buffer_bytes =
+          rank.storage.buffers * program.problem.kv_bytes(rank.storage.buffer_tokens);
+    }
+    BufferChanges changes;
+    for (size_t i = 0; i < rank.ops.size(); ++i) changes.add(rank.ops[i], slices[r][i]);
+    use.bytes = curve_of(use.resident_bytes, changes.finish());
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+}  // namespace ring

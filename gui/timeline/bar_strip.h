@@ -1,0 +1,79 @@
+// BarStrip: the pixels of one row of the plot, drawn line by line from runs of columns.
+#pragma once
+
+#include <QImage>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/row_levels.h"
+#include "gui/paint/theme.h"
+
+namespace ring::gui {
+
+/// Colours of bars on one background, as 0xFFRRGGBB.
+struct BarColors {
+  BarColors(const ThemeColors& theme, const QColor& background);
+  std::array<QRgb, kBarClasses> solid;  ///< Of measured bars, and the strokes of predicted ones.
+  std::array<QRgb, kBarClasses> pale;   ///< Between the strokes.
+  std::array<QRgb, kBarClasses> edge;
+  QRgb background, critical, hit;
+};
+
+/// How bars of one line look.
+struct BarLook {
+  bool is_hatched = false;
+  bool has_edges = true;
+  double dim = 0;  ///< Share of the background mixed in: 0.7 for bars that a search left out.
+};
+
+/// Lines [top, bottom) of a strip, in device pixels.
+struct StripLines {
+  int top = 0, bottom = 0;
+};
+
+/// Share of the bar height that waits leave free above and below.
+inline constexpr double kWaitInset = 0.3;
+/// Bars get an edge from this width on, in units of the widget.
+inline constexpr double kEdgeFrom = 3;
+/// Bars that fill hardly any of a column are still drawn this strongly, of 255.
+inline constexpr int kFaintest = 72;
+
+class BarStrip {
+ public:
+  /// `ground` is one line of the plot without bars: background and grid.
+  void begin(int width, int height, double pixel_ratio, std::span<const QRgb> ground);
+  /// Fills the lines with bars. `phase` moves the hatching, in device pixels.
+  void add_bars(std::span<const PixelRun> runs, StripLines lines, const BarColors& colors,
+                const BarLook& look, int phase);
+  /// Frames the runs.
+  void add_outline(std::span<const PixelRun> runs, StripLines lines, QRgb color);
+  /// An area from `zero_line` to the value of each column; `lines_per_unit` may be negative. Drawn
+  /// over what is there with `opacity`, its rim without.
+  void add_area(std::span<const float> values, StripLines lines, double zero_line,
+                double lines_per_unit, QRgb color, double opacity);
+  void add_line(int line, QRgb color);
+
+  int width() const { return width_; }
+  int height() const { return height_; }
+  const QImage& image() const { return image_; }
+  QRgb* line(int y) { return reinterpret_cast<QRgb*>(image_.scanLine(y)); }
+
+ private:
+  void draw_solid(std::span<const PixelRun> runs, StripLines lines, const BarColors& colors,
+                  const BarLook& look);
+  void draw_hatched(std::span<const PixelRun> runs, StripLines lines, const BarColors& colors,
+                    const BarLook& look, int phase);
+
+  QImage image_;
+  int width_ = 0, height_ = 0;
+  double ratio_ = 1;
+  std::vector<QRgb> ground_, line_, edge_line_;
+  std::vector<uint8_t> hatch_;
+};
+
+/// `share` of 256 of `over` and the rest of `under`.
+QRgb mixed_rgb(QRgb under, QRgb over, int share);
+
+}  // namespace ring::gui

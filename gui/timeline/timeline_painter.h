@@ -1,0 +1,109 @@
+// TimelinePainter: draws a TimelineScene, in pixels for the screen or in shapes for SVG and PDF.
+#pragma once
+
+#include <QFont>
+#include <QFontMetricsF>
+#include <QHash>
+#include <QImage>
+#include <QPixmap>
+#include <QString>
+#include <vector>
+
+#include "gui/paint/theme.h"
+#include "gui/timeline/bar_strip.h"
+#include "gui/timeline/timeline_layout.h"
+#include "gui/timeline/timeline_scene.h"
+
+class QPainter;
+
+namespace ring::gui {
+
+/// The opacity of a text's pixels, drawn once and then blended into strips.
+struct TextMask {
+  int width = 0, height = 0;
+  std::vector<uint8_t> alpha;
+};
+
+/// What is kept from one frame to the next: room and small pictures.
+struct PaintCache {
+  BarStrip strip;
+  std::vector<PixelRun> runs;
+  std::vector<float> values;
+  QHash<QString, TextMask> labels;
+  double label_ratio = 0;
+  QImage minimap;
+  QString minimap_key;
+};
+
+struct PaintStyle {
+  Theme theme = Theme::kLight;
+  QFont font;
+  double pixel_ratio = 1;
+  bool is_vector = false;
+};
+
+/// Width of the row names of a layout.
+int gutter_width(const TimelineLayout* layout, const QFont& font);
+
+class TimelinePainter {
+ public:
+  TimelinePainter(const TimelineScene& scene, QSize size, const PaintStyle& style,
+                  PaintCache& cache);
+  void paint(QPainter& painter);
+  const ViewGeometry& geometry() const { return geometry_; }
+
+ private:
+  // timeline_painter.cpp
+  void paint_header(QPainter& painter);
+  void paint_legend(QPainter& painter, double left);
+  void paint_minimap(QPainter& painter);
+  void fill_minimap();
+  void paint_ruler(QPainter& painter);
+  void paint_gutter(QPainter& painter);
+  void paint_nothing(QPainter& painter);
+  // row_painter.cpp
+  void paint_rows(QPainter& painter);
+  void paint_row(QPainter& painter, const LayoutRow& row, bool is_banded);
+  void fill_bars(const LayoutRow& row, const BarColors& colors);
+  void fill_line(const LayoutRow& row, TimelineOrigin origin, const BarColors& colors);
+  void fill_labels(std::span<const PixelRun> runs, StripLines lines, TimelineOrigin origin);
+  void fill_curves(const LayoutRow& row);
+  void draw_label(const TextMask& mask, int x, int y, QRgb color);
+  const TextMask& text_mask(const QString& text);
+  std::vector<QRgb> ground_line(const QColor& background) const;
+  // row_shapes.cpp
+  void draw_row_shapes(QPainter& painter, const LayoutRow& row, bool is_banded);
+  void draw_line_shapes(QPainter& painter, const LayoutRow& row, TimelineOrigin origin,
+                        const QColor& background);
+  void draw_curve_shapes(QPainter& painter, const LayoutRow& row);
+  // overlay_painter.cpp
+  void paint_overlay(QPainter& painter);
+  void paint_ends(QPainter& painter);
+  void paint_area(QPainter& painter);
+  void paint_flows(QPainter& painter);
+  void paint_marks(QPainter& painter);
+  void paint_cursor(QPainter& painter);
+  void paint_slice_frame(QPainter& painter, SliceRef slice, const QColor& color, double width);
+  std::optional<QRectF> rect_of(SliceRef slice) const;
+
+  QRgb dim_text() const;
+  int top_of(const LayoutRow& row) const { return geometry_.plot.top() + row.y - scene_.scroll_y; }
+  /// Curves of a row: one for each shown run.
+  const StepCurve* curve_of(const LayoutRow& row, TimelineOrigin origin) const;
+  double curve_scale(const LayoutRow& row) const;  ///< The value of the full height.
+
+  const TimelineScene& scene_;
+  QSize size_;
+  PaintStyle style_;
+  PaintCache& cache_;
+  ThemeColors colors_;
+  QFontMetricsF font_;
+  ViewGeometry geometry_;
+  TimeScale scale_;
+  int columns_ = 1;  ///< Of the plot, in device pixels.
+};
+
+/// "KV 3", "to 1", "from 2": what stands in a bar; empty for other kinds.
+QString bar_label(const Slice& slice);
+
+}  // namespace ring::gui
