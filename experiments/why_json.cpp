@@ -61,13 +61,31 @@ Json path_json(const Why& why) {
   return list;
 }
 
-Json hops_json(const Why& why) {
+/// The bandwidth at which what is exposed over links of this class vanishes, where there is one.
+std::optional<double> vanishing_bandwidth(const Why& why, const std::string& link_class) {
+  if (!why.what_if) return std::nullopt;
+  for (const Remedy& remedy : why.what_if->remedies) {
+    if (remedy.link_class == link_class) return remedy.vanishes_at_bytes_per_s;
+  }
+  return std::nullopt;
+}
+
+Json hops_json(const Why& why, const Machine* machine) {
   Json list = Json::array();
   for (const HopExposure& hop : why.account.hops) {
-    list.push_back({{"from", hop.from},
-                    {"to", hop.to},
-                    {"exposed_ps", hop.communication_ps},
-                    {"contention_ps", hop.contention_ps}});
+    Json entry = {{"from", hop.from},
+                  {"to", hop.to},
+                  {"exposed_ps", hop.communication_ps},
+                  {"contention_ps", hop.contention_ps}};
+    if (machine != nullptr && hop.from >= 0) {
+      if (const auto link = narrowest_link(*machine, hop.from, hop.to)) {
+        entry["link_class"] = link->link_class;
+        entry["bytes_per_s"] = link->bytes_per_s;
+        const auto vanishing = vanishing_bandwidth(why, link->link_class);
+        entry["vanishes_at_bytes_per_s"] = vanishing ? Json(*vanishing) : Json();
+      }
+    }
+    list.push_back(std::move(entry));
   }
   return list;
 }
@@ -126,7 +144,7 @@ Json why_json(const Why& why, const Machine* machine) {
                    {"blame", blame_json(why, machine)},
                    {"blame_by_kind_ps", std::move(by_kind)},
                    {"ranks", ranks_json(why)},
-                   {"hops", hops_json(why)},
+                   {"hops", hops_json(why, machine)},
                    {"critical_path", path_json(why)},
                    {"slack_ps", why.slack_ps}};
   if (why.what_if) document["what_if"] = what_if_json(*why.what_if);

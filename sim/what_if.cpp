@@ -223,28 +223,33 @@ class WhatIfRun {
 
 }  // namespace
 
+std::optional<NarrowestLink> narrowest_link(const Machine& machine, int from, int to) {
+  if (machine.transfer != TransferKind::kLinks) {
+    return NarrowestLink{"copy", machine.copy.bytes_per_s};
+  }
+  const int source = processor_of(machine, from), target = processor_of(machine, to);
+  if (source == target || !machine.topology.has_route(source, target)) return std::nullopt;
+  const Route route = machine.topology.route(source, target);
+  NarrowestLink narrowest{{}, route.bytes_per_s};
+  for (const int number : route.links) {
+    const Link& link = machine.topology.links()[static_cast<size_t>(number)];
+    if (link.bytes_per_s == route.bytes_per_s) narrowest.link_class = link.link_class;
+  }
+  return narrowest;
+}
+
 std::vector<Remedy> exposed_by_class(const RunAccount& account, const RingProgram& program,
                                      const Machine& machine) {
   std::map<std::string, Remedy> classes;
   for (const HopExposure& hop : account.hops) {
-    std::string link_class = "copy";
-    double bytes_per_s = machine.copy.bytes_per_s;
-    if (machine.transfer == TransferKind::kLinks) {
-      if (hop.from < 0 || hop.from >= program.ranks()) continue;
-      const int from = processor_of(machine, hop.from), to = processor_of(machine, hop.to);
-      if (from == to || !machine.topology.has_route(from, to)) continue;
-      const Route route = machine.topology.route(from, to);
-      for (const int number : route.links) {
-        const Link& link = machine.topology.links()[static_cast<size_t>(number)];
-        if (link.bytes_per_s == route.bytes_per_s) link_class = link.link_class;
-      }
-      bytes_per_s = route.bytes_per_s;
-    }
-    Remedy& remedy = classes[link_class];
-    remedy.link_class = link_class;
+    if (hop.from < 0 || hop.from >= program.ranks()) continue;
+    const std::optional<NarrowestLink> link = narrowest_link(machine, hop.from, hop.to);
+    if (!link) continue;
+    Remedy& remedy = classes[link->link_class];
+    remedy.link_class = link->link_class;
     remedy.exposed_ps += hop.communication_ps + hop.contention_ps;
-    remedy.bytes_per_s =
-        remedy.bytes_per_s == 0 ? bytes_per_s : std::min(remedy.bytes_per_s, bytes_per_s);
+    remedy.bytes_per_s = remedy.bytes_per_s == 0 ? link->bytes_per_s
+                                                 : std::min(remedy.bytes_per_s, link->bytes_per_s);
   }
   std::vector<Remedy> list;
   for (const auto& [name, remedy] : classes) {

@@ -60,6 +60,14 @@ struct WhatIfOptions {
 WhatIf what_if(const RingProgram& program, const Machine& machine,
                const WhatIfOptions& options = {});
 
+/// What limits the hop of one rank to another when nothing else moves.
+struct NarrowestLink {
+  std::string link_class;  ///< As Remedy::link_class.
+  double bytes_per_s = 0;
+};
+/// Nothing for ranks on one processor or without a route.
+std::optional<NarrowestLink> narrowest_link(const Machine& machine, int from, int to);
+
 /// Exposed time of all ranks by hop class, from a simulated timeline.
 std::vector<Remedy> exposed_by_class(const RunAccount& account, const RingProgram& program,
                                      const Machine& machine);

@@ -47,6 +47,22 @@ TEST(Why, NamesTheSharedNic) {
   EXPECT_THAT(text, HasSubstr("nic bandwidth +10 %"));
 }
 
+TEST(Why, SaysForEveryExposedHopWhereItWouldVanish) {
+  constexpr double kLink = 25e9;
+  const Machine machine = ring_of_gpus(4, kLink, 5'000'000);
+  const RingProgram program = ring_program(4, 1'000'000'000);  // Hops take 2.7 ms.
+  const Why why = explain(program, machine);
+  const Json hops = why_json(why, &machine).at("hops");
+  ASSERT_EQ(hops.size(), 4u);
+  for (const Json& hop : hops) {
+    EXPECT_GT(hop.at("exposed_ps"), 0);
+    EXPECT_EQ(hop.at("bytes_per_s"), kLink);
+    const double vanishing = hop.at("vanishes_at_bytes_per_s");
+    // 64 MiB and 5 us within the millisecond that is computed: to within the bisection's per cent.
+    EXPECT_NEAR(vanishing / (67108864 / (1e-3 - 5e-6)), 1, 0.02);
+  }
+}
+
 TEST(Why, NamesTheLateRank) {
   SimulationOptions options;
   options.disturbances.slow_ranks = {{3, 2.0}};
