@@ -214,6 +214,30 @@ std::optional<size_t> RowLevels::bar_at(Picoseconds at_ps, Picoseconds tolerance
   return best;
 }
 
+std::pair<size_t, size_t> RowLevels::bars_between(Picoseconds from_ps, Picoseconds to_ps) const {
+  const std::vector<LevelBar>& all = levels_.front().bars;
+  auto first = std::partition_point(all.begin(), all.end(),
+                                    [&](const LevelBar& b) { return b.end_ps < from_ps; });
+  // Bars that only end there have no part in it.
+  while (first != all.end() && first->end_ps == from_ps && first->begin_ps < from_ps) ++first;
+  const auto last = std::partition_point(first, all.end(), [&](const LevelBar& b) {
+    return b.begin_ps < to_ps || (b.begin_ps == to_ps && b.end_ps == to_ps);
+  });
+  return {static_cast<size_t>(first - all.begin()), static_cast<size_t>(last - all.begin())};
+}
+
+std::optional<size_t> RowLevels::bar_of(uint32_t slice, Picoseconds start_ps) const {
+  const std::vector<LevelBar>& all = levels_.front().bars;
+  auto bar = std::partition_point(all.begin(), all.end(),
+                                  [&](const LevelBar& b) { return b.begin_ps < start_ps; });
+  for (; bar != all.end() && bar->begin_ps == start_ps; ++bar) {
+    if (bar->slice == slice && bar->of_class != kWaitClass) {
+      return static_cast<size_t>(bar - all.begin());
+    }
+  }
+  return std::nullopt;
+}
+
 RowLevels row_levels(const Timeline& timeline, const TimelineRow& row) {
   std::vector<LevelBar> bars;
   bars.reserve(row.bars.size());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/formats/timeline_rows.h"
@@ -58,6 +59,12 @@ class RowLevels {
   /// that meet there, and of a bar without length and its neighbour, the one that works rather than
   /// waits.
   std::optional<size_t> bar_at(Picoseconds at_ps, Picoseconds tolerance_ps) const;
+
+  /// Numbers [first, last) of the bars of which a part lies in [from_ps, to_ps]; bars without
+  /// length at either end included.
+  std::pair<size_t, size_t> bars_between(Picoseconds from_ps, Picoseconds to_ps) const;
+  /// The number of the working bar of a slice that starts at `start_ps`.
+  std::optional<size_t> bar_of(uint32_t slice, Picoseconds start_ps) const;
 
  private:
   struct Level {

@@ -169,16 +169,24 @@ void BarStrip::add_area(std::span<const float> values, StripLines lines, double 
   const int rim = std::max(1, static_cast<int>(std::lround(ratio_)));
   const int zero = static_cast<int>(std::lround(zero_line));
   const auto columns = std::min<size_t>(values.size(), static_cast<size_t>(width_));
+  std::vector<int> ends(columns);
   for (size_t x = 0; x < columns; ++x) {
-    if (values[x] == 0) continue;
     int end = static_cast<int>(std::lround(zero_line - values[x] * lines_per_unit));
-    if (end == zero) end += values[x] * lines_per_unit > 0 ? -1 : 1;  // Little is not nothing.
-    const int top = std::clamp(std::min(end, zero), lines.top, lines.bottom);
-    const int bottom = std::clamp(std::max(end, zero), lines.top, lines.bottom);
-    for (int y = top; y < bottom; ++y) {
-      QRgb& pixel = line(y)[x];
-      const bool is_rim = end <= zero ? y < end + rim : y >= end - rim;
-      pixel = is_rim ? color : mixed_rgb(pixel, color, share);
+    if (end == zero && values[x] != 0) end += values[x] > 0 ? -rim : rim;  // Not nothing.
+    ends[x] = std::clamp(end, lines.top, lines.bottom);
+  }
+  for (int y = lines.top; y < lines.bottom; ++y) {
+    QRgb* const out = line(y);
+    for (size_t x = 0; x < columns; ++x) {
+      const int end = ends[x];
+      if (end == zero) continue;
+      const bool is_up = end < zero;
+      if (is_up ? y < end || y >= zero : y < zero || y >= end) continue;
+      // The rim also joins a column to a lower one before it.
+      const int before = x > 0 ? ends[x - 1] : zero;
+      const bool is_rim = is_up ? y < std::max(end + rim, std::min(before, zero))
+                                : y >= std::min(end - rim, std::max(before, zero));
+      out[x] = is_rim ? color : mixed_rgb(out[x], color, share);
     }
   }
 }

@@ -49,8 +49,8 @@ class BarStrip {
                 const BarLook& look, int phase);
   /// Frames the runs.
   void add_outline(std::span<const PixelRun> runs, StripLines lines, QRgb color);
-  /// An area from `zero_line` to the value of each column; `lines_per_unit` may be negative. Drawn
-  /// over what is there with `opacity`, its rim without.
+  /// An area from `zero_line` up to the value of each column (down for negative ones), over what
+  /// is there with `opacity`, and without it along the values.
   void add_area(std::span<const float> values, StripLines lines, double zero_line,
                 double lines_per_unit, QRgb color, double opacity);
   void add_line(int line, QRgb color);

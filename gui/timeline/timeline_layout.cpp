@@ -31,7 +31,7 @@ RowMetrics::RowMetrics(int font_height)
     : bar(std::max(12, font_height)),
       bar_gap(2),
       row_gap(std::max(4, font_height / 3)),
-      curve(std::max(20, font_height * 3 / 2)),
+      curve(std::max(24, 2 * font_height)),
       group_gap(std::max(5, font_height * 2 / 5)) {}
 
 bool shows(LayoutMode mode, TimelineOrigin origin) {

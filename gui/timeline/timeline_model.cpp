@@ -30,6 +30,7 @@ void add_rows(ModelRun& run) {
   for (TimelineRow& row : timeline_rows(timeline)) {
     for (const RowBar& bar : row.bars) {
       run.row_of_slice[bar.slice] = static_cast<uint32_t>(run.rows.size());
+      run.classes |= 1U << (bar.is_wait ? kWaitClass : bar_class(timeline.slices[bar.slice].kind));
     }
     run.rows.push_back({row.rank, row.lane, row.overflow, std::move(row.label),
                         row_levels(timeline, row), RowLevels()});

@@ -49,6 +49,7 @@ struct ModelRun {
   std::vector<uint32_t> row_of_slice;  ///< By slice, index into `rows`.
   OpFlows flows;
   bool has_critical_path = false;
+  uint32_t classes = 0;               ///< Bit set of the bar classes that occur.
   std::vector<LinkRate> links;        ///< By source.
   std::vector<RankMemoryUse> memory;  ///< By rank; empty when nothing is known.
 

@@ -31,6 +31,7 @@ struct PaintCache {
   std::vector<float> values;
   QHash<QString, TextMask> labels;
   double label_ratio = 0;
+  QFont label_font;
   QImage minimap;
   QString minimap_key;
 };
@@ -41,6 +42,9 @@ struct PaintStyle {
   double pixel_ratio = 1;
   bool is_vector = false;
 };
+
+/// Names in bars, of the size of other text.
+inline constexpr double kLabelSize = 0.85;
 
 /// Width of the row names of a layout.
 int gutter_width(const TimelineLayout* layout, const QFont& font);
@@ -66,8 +70,11 @@ class TimelinePainter {
   void paint_row(QPainter& painter, const LayoutRow& row, bool is_banded);
   void fill_bars(const LayoutRow& row, const BarColors& colors);
   void fill_line(const LayoutRow& row, TimelineOrigin origin, const BarColors& colors);
-  void fill_labels(std::span<const PixelRun> runs, StripLines lines, TimelineOrigin origin);
-  void fill_curves(const LayoutRow& row);
+  void fill_labels(std::span<const PixelRun> runs, StripLines lines, TimelineOrigin origin,
+                   const BarColors& colors);
+  void fill_curves(const LayoutRow& row, const QColor& background);
+  void cut_after_run(TimelineOrigin origin, std::span<float> values) const;
+  QColor curve_color(const LayoutRow& row, bool is_over) const;
   void draw_label(const TextMask& mask, int x, int y, QRgb color);
   const TextMask& text_mask(const QString& text);
   std::vector<QRgb> ground_line(const QColor& background) const;
@@ -86,7 +93,6 @@ class TimelinePainter {
   void paint_slice_frame(QPainter& painter, SliceRef slice, const QColor& color, double width);
   std::optional<QRectF> rect_of(SliceRef slice) const;
 
-  QRgb dim_text() const;
   int top_of(const LayoutRow& row) const { return geometry_.plot.top() + row.y - scene_.scroll_y; }
   /// Curves of a row: one for each shown run.
   const StepCurve* curve_of(const LayoutRow& row, TimelineOrigin origin) const;
@@ -101,6 +107,11 @@ class TimelinePainter {
   ViewGeometry geometry_;
   TimeScale scale_;
   int columns_ = 1;  ///< Of the plot, in device pixels.
+  // Of plain and of banded ranks.
+  std::array<BarColors, 2> bar_colors_;
+  std::array<std::vector<QRgb>, 2> ground_;
+  std::array<QRgb, kBarClasses> label_colors_{};
+  int strip_top_ = 0;  ///< Device line of the strip at hand.
 };
 
 /// "KV 3", "to 1", "from 2": what stands in a bar; empty for other kinds.

@@ -125,6 +125,8 @@ class TimelineView : public QWidget {
   void render_to(QPainter& painter, QSize size, const RenderOptions& options) const;
   /// Height at which `RenderOptions::all_rows` leaves nothing out.
   int full_height() const;
+  /// The slice in words, a line each: kind, place, times, rates, the other run.
+  QString describe(SliceRef slice) const;
   /// The slices on screen as CSV.
   std::string visible_csv() const;
 

@@ -1,0 +1,70 @@
+#include "gui/timeline/search_bar.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+
+namespace ring::gui {
+
+SearchBar::SearchBar(QWidget* parent)
+    : QFrame(parent), line_(new QLineEdit(this)), answer_(new QLabel(this)) {
+  setObjectName(QStringLiteral("timeline_search"));
+  setFrameShape(QFrame::StyledPanel);
+  setAutoFillBackground(true);
+  auto* const row = new QHBoxLayout(this);
+  row->setContentsMargins(6, 4, 6, 4);
+  row->addWidget(line_, 1);
+  row->addWidget(answer_);
+  line_->setPlaceholderText(QStringLiteral("attend kv 3 >2ms"));
+  line_->setAccessibleName(QStringLiteral("Search the timeline"));
+  line_->setToolTip(
+      QStringLiteral("Kinds (attend, send, …), wait, rank 3, kv 2, to 1, step 4, "
+                     "r3:17, >2ms, <5us; all words must hold"));
+  line_->setClearButtonEnabled(true);
+  line_->setMinimumWidth(180);
+  line_->installEventFilter(this);
+  answer_->setAccessibleName(QStringLiteral("What was found"));
+  connect(line_, &QLineEdit::textChanged, this, &SearchBar::text_changed);
+  hide();
+}
+
+void SearchBar::open() {
+  show();
+  raise();
+  line_->setFocus(Qt::ShortcutFocusReason);
+  line_->selectAll();
+}
+
+void SearchBar::set_text(const QString& text) {
+  if (line_->text() != text) line_->setText(text);
+}
+
+void SearchBar::set_answer(const QString& answer, bool is_error) {
+  const QFontMetrics metrics(answer_->font());
+  answer_->setText(metrics.elidedText(answer, Qt::ElideRight, 42 * metrics.averageCharWidth()));
+  answer_->setToolTip(answer);
+  QFont font = answer_->font();
+  font.setItalic(is_error);
+  answer_->setFont(font);
+  adjustSize();
+}
+
+bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
+  if (watched != line_ || event->type() != QEvent::KeyPress) {
+    return QFrame::eventFilter(watched, event);
+  }
+  const auto* const key = static_cast<QKeyEvent*>(event);
+  if (key->key() == Qt::Key_Escape) {
+    emit closed();
+    return true;
+  }
+  if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+    emit next_wanted((key->modifiers() & Qt::ShiftModifier) != 0 ? -1 : 1);
+    return true;
+  }
+  return QFrame::eventFilter(watched, event);
+}
+
+}  // namespace ring::gui
