@@ -189,6 +189,13 @@ std::optional<std::string> first_error(const Case& c, State& state) {
   Tensor out(shape.dtype, shape.q_rows, shape.heads, shape.dim_v, Tensor::Layout::kHeadMajor, 3);
   std::vector<float> lse(state.m.size());
   cpu::finalize(shape, state.view(), out.writable(), lse.data());
+  return first_error(c, out, lse, 0.0, 0.0);
+}
+
+std::optional<std::string> first_error(const Case& c, const Tensor& out,
+                                       const std::vector<float>& lse, double weight_rounding,
+                                       double least_weight) {
+  const cpu::AttendShape& shape = c.shape;
   const reference::Problem problem = c.oracle();
   const reference::Output want = reference::attend(problem);
   const RowScales scales(c, problem);
@@ -211,8 +218,10 @@ std::optional<std::string> first_error(const Case& c, State& state) {
       }
       for (int64_t d = 0; d < shape.dim_v; ++d, ++at) {
         const double have = out.get(row, head, d);
+        const double weights =
+            weight + 1.01 * weight_rounding + least_weight * static_cast<double>(scale.keys);
         const double bound =
-            weight * scale.value + 1.01 * round_out * std::fabs(want.out[at]) + least;
+            weights * scale.value + 1.01 * round_out * std::fabs(want.out[at]) + least;
         if (!(std::fabs(have - want.out[at]) <= bound)) {
           return fmt::format("out of head {} row {} dim {}: {} instead of {}, bound {}", head, row,
                              d, have, want.out[at], bound);

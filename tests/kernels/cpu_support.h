@@ -70,6 +70,12 @@ State run(const Case& c, cpu::Workspace& workspace);
 // The first violation of the derived bound by the finalised state, or nothing.
 std::optional<std::string> first_error(const Case& c, State& state);
 
+// As above for a result that some kernel has made; `weight_rounding` is the relative error that it
+// adds to the weights of the values, `least_weight` the absolute one.
+std::optional<std::string> first_error(const Case& c, const Tensor& out,
+                                       const std::vector<float>& lse, double weight_rounding,
+                                       double least_weight);
+
 // Restricts the kernels to one instruction set within a scope.
 class ScopedIsa {
  public:

@@ -1,0 +1,67 @@
+// What the GPU kernels are called with: plain values, the same for every runtime.
+#pragma once
+
+#include <cstdint>
+
+namespace ring::cuda {
+
+/// A read-only (batch, token, head, dim) tensor of 16-bit elements. Strides in elements; dim is
+/// contiguous; base and strides are multiples of 16 bytes.
+struct ConstTensor {
+  const uint16_t* data = nullptr;
+  int64_t batch_stride = 0;
+  int64_t token_stride = 0;
+  int64_t head_stride = 0;
+};
+
+/// As ConstTensor, writable.
+struct MutableTensor {
+  uint16_t* data = nullptr;
+  int64_t batch_stride = 0;
+  int64_t token_stride = 0;
+  int64_t head_stride = 0;
+};
+
+/// The keys [begin, end) that one query row sees, within the block of keys; none if begin >= end.
+struct alignas(8) KeyRange {
+  int32_t begin = 0;
+  int32_t end = 0;
+};
+
+/// The state of query rows on the device, fp32. Strides between heads and batch elements in rows.
+///   u (batch, head, row, dim_v)  sum of 2^(s - m) v, unnormalised
+///   m (batch, head, row)         running maximum of the scores times log2 e; -inf before any key
+///   l (batch, head, row)         sum of 2^(s - m)
+/// The maximum is kept in base 2, unlike on the CPU, so that a row that sees nothing keeps its
+/// bits. A row that has seen no key is exactly u = 0, m = -inf, l = 0.
+struct StateView {
+  float* u = nullptr;
+  float* m = nullptr;
+  float* l = nullptr;
+  int64_t batch_stride = 0;
+  int64_t head_stride = 0;
+};
+
+/// Continues `state` with one block of keys: score = scale * (q . k), softmax in base 2.
+struct ForwardParams {
+  ConstTensor q, k, v;
+  StateView state;
+  const KeyRange* spans = nullptr;  ///< (row), or null where every row sees every key.
+  int32_t q_rows = 0, kv_rows = 0;
+  uint32_t group_inverse = 1 << 16;  ///< Of the query heads that share a KV head (inverse_of).
+  float scale_log2e = 1;             ///< scale * log2 e, positive.
+  float largest_score = 1;   ///< Raw dot products beyond it, infinity above all, count as it.
+  int32_t starts_state = 0;  ///< 1: the state is not read, it begins here.
+};
+
+/// A number x with h / group = h * x / 2^16 for every head h that has h * group < 2^16.
+constexpr uint32_t inverse_of(int group) {
+  return (65536U + static_cast<uint32_t>(group) - 1) / static_cast<uint32_t>(group);
+}
+
+/// The largest raw dot product that stays finite when it is scaled.
+inline float largest_score(float scale_log2e) {
+  return 1.5e38F / (scale_log2e > 1 ? scale_log2e : 1.0F);
+}
+
+}  // namespace ring::cuda

@@ -1,0 +1,24 @@
+// SimtFault: what device code did that a GPU would have let pass, or not noticed.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace ring::simt {
+
+/// Thrown by a launch; the message names block, thread, source line and what was wrong.
+class SimtFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Faults that a launch commits on purpose, so that tests can show that they would be noticed.
+struct Sabotage {
+  int skip_wait = -1;     ///< This wait for asynchronous copies does nothing, counted per thread.
+  int skip_barrier = -1;  ///< This barrier of the block does nothing, counted per thread.
+  int skip_warp_barrier = -1;       ///< As skip_barrier, of the warp.
+  bool swaps_fragments = false;     ///< ldmatrix exchanges its second and third register.
+  bool skips_swizzled_bit = false;  ///< ldmatrix reads 16 bytes beside the row it was given.
+};
+
+}  // namespace ring::simt
