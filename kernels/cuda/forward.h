@@ -151,8 +151,8 @@ class Forward {
   /// First row of the two (16 apart by m, 8 apart by half) of a lane, within the block of threads.
   template <class Lane>
   RING_DEVICE static int lane_row(const Lane& lane) {
-    const int thread = lane.fresh(lane.thread());
-    return thread / simt::kWarp * kM * 16 + thread % simt::kWarp / 4;
+    const auto thread = static_cast<uint32_t>(lane.fresh(lane.thread()));
+    return static_cast<int>(thread / simt::kWarp * kM * 16 + thread % simt::kWarp / 4);
   }
 
   template <class Lane>
@@ -165,7 +165,8 @@ class Forward {
                                      float (&m)[kM][2], float (&l)[kM][2]) {
     const int row = first_row(lane) + lane_row(lane);
     const int64_t at = state_row(lane, p) + row;
-    const float* const from = p.state.u + at * Config::kDimV + lane.lane() % 4 * 2;
+    const float* const from = p.state.u + at * Config::kDimV +
+                              static_cast<int>(static_cast<uint32_t>(lane.lane()) % 4) * 2;
     RING_UNROLL
     for (int i = 0; i < kM; ++i) {
       RING_UNROLL
@@ -197,7 +198,8 @@ class Forward {
                                       float (&m)[kM][2], float (&l)[kM][2]) {
     const int row = first_row(lane) + lane_row(lane);
     const int64_t at = state_row(lane, p) + row;
-    float* const to = p.state.u + at * Config::kDimV + lane.lane() % 4 * 2;
+    float* const to = p.state.u + at * Config::kDimV +
+                      static_cast<int>(static_cast<uint32_t>(lane.lane()) % 4) * 2;
     RING_UNROLL
     for (int i = 0; i < kM; ++i) {
       RING_UNROLL
@@ -229,18 +231,18 @@ class Forward {
       RING_UNROLL
       for (int n = 0; n < kN; ++n) s[i][n][0] = s[i][n][1] = s[i][n][2] = s[i][n][3] = 0;
     }
-    const int own = lane.fresh(lane.lane());
-    const int q_row = lane.warp() * kM * 16 + a_row(own);
+    const int warp_row = static_cast<int>(static_cast<uint32_t>(lane.thread()) / simt::kWarp) * kM;
+    const auto q_at = a_address<typename Config::QTile>(lane, q_tile, warp_row * 16);
+    const auto k_at = b_address<typename Config::KTile>(lane, k_tile);
     RING_UNROLL
     for (int step = 0; step < Config::kDimQk / 16; ++step) {
       uint32_t a[kM][4];
       RING_UNROLL
-      for (int i = 0; i < kM; ++i)
-        lane.ldmatrix(a[i], q_tile + Config::QTile::at(q_row + i * 16, 2 * step + a_chunk(own)));
+      for (int i = 0; i < kM; ++i) lane.ldmatrix(a[i], q_at.at(i * 16, 2 * step));
       RING_UNROLL
       for (int n = 0; n < kN; n += 2) {
         uint32_t b[4];
-        lane.ldmatrix(b, k_tile + Config::KTile::at(n * 8 + b_row(own), 2 * step + b_chunk(own)));
+        lane.ldmatrix(b, k_at.at(n * 8, 2 * step));
         RING_UNROLL
         for (int i = 0; i < kM; ++i) {
           lane.mma(Element{}, s[i][n], a[i], b[0], b[1]);
@@ -255,7 +257,7 @@ class Forward {
   RING_DEVICE static void hide_keys(Lane& lane, const ForwardParams& p, int first_key,
                                     float (&s)[kM][kN][4]) {
     const int row = first_row(lane) + lane_row(lane);
-    const int key = first_key + lane.lane() % 4 * 2;
+    const int key = first_key + static_cast<int>(static_cast<uint32_t>(lane.lane()) % 4) * 2;
     RING_UNROLL
     for (int i = 0; i < kM; ++i) {
       RING_UNROLL
@@ -346,7 +348,7 @@ class Forward {
   template <class Lane>
   RING_DEVICE static void add_values(Lane& lane, simt::SharedAddress v_tile,
                                      const float (&s)[kM][kN][4], float (&u)[kM][kNV][4]) {
-    const int own = lane.fresh(lane.lane());
+    const auto v_at = b_trans_address<typename Config::VTile>(lane, v_tile);
     RING_UNROLL
     for (int step = 0; step < kN / 2; ++step) {
       uint32_t a[kM][4];
@@ -361,8 +363,7 @@ class Forward {
       RING_UNROLL
       for (int n = 0; n < kNV; n += 2) {
         uint32_t b[4];
-        lane.ldmatrix_trans(
-            b, v_tile + Config::VTile::at(step * 16 + b_trans_row(own), n + b_trans_chunk(own)));
+        lane.ldmatrix_trans(b, v_at.at(step * 16, n));
         RING_UNROLL
         for (int i = 0; i < kM; ++i) {
           lane.mma(Element{}, u[i][n], a[i], b[0], b[1]);

@@ -54,6 +54,42 @@ struct ForwardParams {
   int32_t starts_state = 0;  ///< 1: the state is not read, it begins here.
 };
 
+/// out (row, dim) = u / l, 0 where no key was seen; lse (batch, head, row) natural log, strides as
+/// of the state; -inf where no key was seen. `lse` may be null.
+struct FinalizeParams {
+  StateView state;
+  MutableTensor out;
+  float* lse = nullptr;
+  int32_t rows = 0, dim_v = 0;
+};
+
+/// `to` becomes the state of the keys of both; no bit of it changes where `from` has seen none.
+struct MergeStateParams {
+  StateView to, from;
+  int32_t rows = 0, dim_v = 0;
+};
+
+/// (o, lse) becomes the merge of both, fp32: o (row, dim) contiguous, lse (row) natural log.
+struct MergeOutputParams {
+  float* to_o = nullptr;
+  float* to_lse = nullptr;
+  const float* from_o = nullptr;
+  const float* from_lse = nullptr;
+  int32_t rows = 0, dim_v = 0;
+};
+
+struct ResetStateParams {
+  StateView state;
+  int32_t rows = 0, dim_v = 0;
+};
+
+/// Between fp32 and 16 bits, `count` elements, a multiple of 8.
+struct ConvertParams {
+  float* wide = nullptr;
+  uint16_t* narrow = nullptr;
+  int64_t count = 0;
+};
+
 /// A number x with h / group = h * x / 2^16 for every head h that has h * group < 2^16.
 constexpr uint32_t inverse_of(int group) {
   return (65536U + static_cast<uint32_t>(group) - 1) / static_cast<uint32_t>(group);

@@ -1,0 +1,32 @@
+// The compiled GPU kernels, as a runtime launches them; no CUDA type is needed to speak of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/dtype.h"
+#include "kernels/simt/types.h"
+
+namespace ring::cuda {
+
+/// A kernel with a __global__ function that takes one parameter struct by value.
+struct CompiledKernel {
+  const void* function = nullptr;  ///< As cudaLaunchKernel takes it.
+  const char* name = "";
+  DType dtype = DType::kBF16;
+  int dim_qk = 0, dim_v = 0;
+  int rows = 0, keys = 0;  ///< Of a tile.
+  int threads = 0;
+  int shared_bytes = 0;
+  int blocks_per_sm = 1;  ///< That its registers are limited for.
+};
+
+/// All variants of the forward kernel, those for larger tiles first.
+std::vector<CompiledKernel> forward_kernels();
+
+/// finalize<dtype>, narrow_all<dtype>, widen_all<dtype>; the others take any dtype.
+enum class StateKernel { kFinalize, kMergeState, kMergeOutput, kReset, kNarrow, kWiden };
+CompiledKernel state_kernel(StateKernel kernel, DType dtype);
+
+}  // namespace ring::cuda
