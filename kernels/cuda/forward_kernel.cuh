@@ -21,8 +21,7 @@ CompiledKernel forward_entry() {
   CompiledKernel kernel;
   kernel.function = reinterpret_cast<const void*>(&forward_kernel<Config, kBlocksPerSm>);
   kernel.name = "forward";
-  kernel.dtype =
-      std::is_same_v<typename Config::Element, simt::F16> ? DType::kF16 : DType::kBF16;
+  kernel.dtype = std::is_same_v<typename Config::Element, simt::F16> ? DType::kF16 : DType::kBF16;
   kernel.dim_qk = Config::kDimQk;
   kernel.dim_v = Config::kDimV;
   kernel.rows = Config::kRows;
@@ -36,8 +35,8 @@ CompiledKernel forward_entry() {
 /// The same tile for both element types.
 template <int kDimQk, int kDimV, int kRows, int kKeys, int kWarps, int kBlocksPerSm>
 void add_forward(std::vector<CompiledKernel>& kernels) {
-  kernels.push_back(
-      forward_entry<ForwardConfig<simt::Bf16, kDimQk, kDimV, kRows, kKeys, kWarps>, kBlocksPerSm>());
+  kernels.push_back(forward_entry<ForwardConfig<simt::Bf16, kDimQk, kDimV, kRows, kKeys, kWarps>,
+                                  kBlocksPerSm>());
   kernels.push_back(
       forward_entry<ForwardConfig<simt::F16, kDimQk, kDimV, kRows, kKeys, kWarps>, kBlocksPerSm>());
 }

@@ -81,8 +81,8 @@ std::vector<CompiledKernel> forward_kernels() {
 
 CompiledKernel state_kernel(StateKernel kernel, DType dtype) {
   CompiledKernel compiled;
-  compiled.function = dtype == DType::kF16 ? function_of<simt::F16>(kernel)
-                                           : function_of<simt::Bf16>(kernel);
+  compiled.function =
+      dtype == DType::kF16 ? function_of<simt::F16>(kernel) : function_of<simt::Bf16>(kernel);
   compiled.name = "state";
   compiled.dtype = dtype;
   compiled.threads = kStateThreads;
