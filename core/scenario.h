@@ -29,6 +29,15 @@ struct ScenarioLateStart {
   Picoseconds delay_ps = 0;
 };
 
+/// The machine as it could be instead: what a user asks "what if" about.
+struct ScenarioWhatIf {
+  double bandwidth =
+      1;               ///< All link capacities times this; the copy rate where messages are copied.
+  double latency = 1;  ///< All link latencies times this; the start of a copy likewise.
+  std::optional<double> jitter;  ///< Noise::per_op instead of the machine's own.
+  bool operator==(const ScenarioWhatIf&) const = default;
+};
+
 struct Scenario {
   std::string name;
   Problem problem;
@@ -36,6 +45,7 @@ struct Scenario {
   std::string machine;  ///< Machine file or name of a profile; empty: the one of this machine.
   std::string model;    ///< What the heads were taken from, for people to read; may be empty.
 
+  ScenarioWhatIf what_if;
   std::optional<int64_t> noise_seed;  ///< Not negative; noise is on when set.
   std::vector<ScenarioSlowRank> slow_ranks;
   std::vector<ScenarioSlowLink> slow_links;

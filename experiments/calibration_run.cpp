@@ -4,9 +4,7 @@
 
 #include <cmath>
 
-#include "core/formats/machine_json.h"
 #include "core/units.h"
-#include "experiments/paths.h"
 #include "experiments/progress.h"
 #include "experiments/table.h"
 
@@ -36,13 +34,6 @@ CalibrationResult run_calibration(VerbContext& context, CalibrationOptions optio
     progress.update(now.done, now.probe);
   };
   return calibrate(options);
-}
-
-std::string write_calibration(const CalibrationResult& result, const std::string& path) {
-  const std::string file = result.is_complete ? path : path + ".partial";
-  make_parent_folders(file);
-  write_machine(file, {result.machine, result.calibration});
-  return file;
 }
 
 std::string calibration_text(const CalibrationResult& result, const Style& style) {

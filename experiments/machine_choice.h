@@ -1,24 +1,4 @@
-// Which machine profile a command uses: the one given, the one calibrated here, or a stand-in.
+// Stands in for kernels/machine_choice.h until nothing includes it here any more.
 #pragma once
 
-#include <string>
-
-#include "core/calibration.h"
-#include "core/machine.h"
-
-namespace ring {
-
-struct MachineChoice {
-  Machine machine;
-  std::string source;        ///< Path of the file, or "preset" or "built-in".
-  std::string note;          ///< A sentence that says which machine it is and what to think of it.
-  bool is_stand_in = false;  ///< No file was given or found.
-  Calibration calibration;   ///< What the file says of how it came about; empty without a file.
-};
-
-/// `path` is a machine file or a preset such as dgx-a100:nodes=2. If it is empty, the file that
-/// `ringscope calibrate` left for this user; without that, an uncalibrated stand-in for this
-/// machine. Throws Error(kUsage) for a bad file.
-MachineChoice choose_machine(const std::string& path);
-
-}  // namespace ring
+#include "kernels/machine_choice.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/ring_program.h"
-#include "experiments/measurement.h"
 #include "kernels/data.h"
 #include "kernels/executor.h"
+#include "kernels/measurement.h"
 #include "kernels/speed_check.h"
 
 namespace ring {

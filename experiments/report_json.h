@@ -4,9 +4,9 @@
 #include "core/blame.h"
 #include "core/comparison.h"
 #include "experiments/json.h"
-#include "experiments/machine_choice.h"
-#include "experiments/prediction.h"
-#include "experiments/verify.h"
+#include "kernels/machine_choice.h"
+#include "kernels/verify.h"
+#include "sim/prediction.h"
 
 namespace ring {
 

@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/formats/hf_config.h"
+#include "core/formats/model_library.h"
 #include "core/formats/scenario_toml.h"
 #include "core/model_shape.h"
-#include "experiments/paths.h"
+#include "core/paths.h"
 
 namespace ring {
 
@@ -22,7 +22,8 @@ constexpr int64_t kMostRanks = 1 << 24;
 void SetupOptions::declare_problem(VerbOptions& options) {
   options.heading("Problem");
   options.text("--model", model_, "FILE",
-               "Take heads and head dims from a Hugging Face config.json");
+               "Take heads and head dims from a Hugging Face config.json,\n"
+               "or from a model known by name, such as llama-3-8b");
   options.count("--layer", layer_, "Layer of that model [the kind that costs most]", {0});
   options.count("--heads", heads_, "Query heads [8]");
   options.count("--kv-heads", kv_heads_, "KV heads, a divisor of the heads [as --heads]");
@@ -85,7 +86,7 @@ void SetupOptions::apply_model(Scenario& scenario) const {
     throw_usage("--model already gives heads and head dims",
                 "leave out --model, or --heads, --kv-heads, --head-dim and --head-dim-v");
   }
-  const ModelShape model = read_hf_config(*model_).model;
+  const ModelShape model = model_shape(*model_, *model_);
   const LayerGroup& group = layer_ ? group_of_layer(model, *layer_) : dominant_group(model);
   scenario.problem =
       problem_of(group.shape, model.dtype, seq_.value_or(scenario.problem.seq_len()));

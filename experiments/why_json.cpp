@@ -1,7 +1,8 @@
+#include "experiments/why_json.h"
+
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "experiments/why.h"
 
 namespace ring {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/cost_model.h"
 #include "core/error.h"
+#include "core/memory_model.h"
 
 namespace ring {
 
@@ -183,14 +184,8 @@ class BoundsBuilder {
   }
 
   void add_memory(int rank) {
-    const Problem& problem = program_.problem;
     const RankStorage& storage = program_.rank_programs[static_cast<size_t>(rank)].storage;
-    const int64_t rows = problem.batch * problem.heads * storage.query_tokens;
-    const Bytes element = size_bytes(problem.dtype);
-    const Bytes bytes = rows * (problem.head_dim + problem.head_dim_v) * element + rows * 4 +
-                        problem.kv_bytes(storage.home_tokens) +
-                        storage.buffers * problem.kv_bytes(storage.buffer_tokens) +
-                        storage.states * rows * (problem.head_dim_v + 2) * 4;
+    const Bytes bytes = ring::rank_bytes(program_.problem, storage);
     if (bytes <= bounds_.rank_bytes) return;
     bounds_.rank_bytes = bytes;
     bounds_.fullest_rank = rank;

@@ -11,12 +11,6 @@ Picoseconds scaled_time(Picoseconds time_ps, double factor) {
   return std::llround(static_cast<double>(time_ps) * factor);
 }
 
-void scale_latency(Machine& machine, double factor) {
-  for (Link& link : machine.topology.mutable_links()) {
-    link.latency_ps = scaled_time(link.latency_ps, factor);
-  }
-}
-
 bool has_kind(const RingProgram& program, OpKind kind) {
   return std::any_of(program.rank_programs.begin(), program.rank_programs.end(),
                      [&](const RankProgram& rank) {
@@ -81,12 +75,6 @@ void scale_attend(Machine& machine, double factor) {
 }
 
 }  // namespace
-
-void scale_bandwidth(Machine& machine, const std::string& link_class, double factor) {
-  for (Link& link : machine.topology.mutable_links()) {
-    if (link_class.empty() || link.link_class == link_class) link.bytes_per_s *= factor;
-  }
-}
 
 std::vector<MachineParameter> parameters_of(const Machine& machine, const RingProgram& program) {
   std::vector<MachineParameter> list;

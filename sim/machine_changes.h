@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/machine.h"
+#include "core/machine_scaling.h"
 #include "core/ring_program.h"
 
 namespace ring {
@@ -20,9 +20,6 @@ struct MachineParameter {
 /// The parameters that can matter to a program: links by class where transfers use links, the copy
 /// rate where they do not, and costs of computation that are not zero.
 std::vector<MachineParameter> parameters_of(const Machine& machine, const RingProgram& program);
-
-/// Multiplies the capacity of all links of the class; an empty class means all links.
-void scale_bandwidth(Machine& machine, const std::string& link_class, double factor);
 
 /// The program with the time of its compute ops multiplied.
 RingProgram with_compute_scaled(const RingProgram& program, double factor);

@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/formats/file_io.h"
-#include "core/formats/hf_config.h"
 #include "core/formats/json_text.h"
+#include "core/formats/model_library.h"
 #include "core/formats/toml_table.h"
 #include "core/partition.h"
 
@@ -16,6 +16,7 @@ namespace ring {
 namespace {
 
 constexpr int64_t kDefaultSeqLen = 4096;
+constexpr double kMostJitter = 2;  ///< exp(2) is a factor of seven.
 
 /// The shape keys that a model gives; naming both is a contradiction.
 void apply_model(const TomlTable& table, const ModelFinder& find_model, Scenario& scenario) {
@@ -116,6 +117,21 @@ void read_disturbances(const TomlTable& root, const std::string& file, Scenario&
   }
 }
 
+void read_what_if(const TomlTable& table, ScenarioWhatIf& what_if) {
+  const auto factor = [&table](std::string_view key, double& value) {
+    value = table.number(key).value_or(value);
+    if (value > 0) return;
+    throw_usage(fmt::format("{}: \"{}\" must be above 0", table.where(key), key));
+  };
+  factor("bandwidth", what_if.bandwidth);
+  factor("latency", what_if.latency);
+  what_if.jitter = table.number("jitter");
+  if (what_if.jitter && !(*what_if.jitter >= 0 && *what_if.jitter <= kMostJitter)) {
+    throw_usage(fmt::format("{}: \"jitter\" is {}, allowed is 0 to {}", table.where("jitter"),
+                            *what_if.jitter, kMostJitter));
+  }
+}
+
 /// A TOML basic string: as in JSON, but DEL is escaped too.
 std::string quoted(const std::string& text) {
   std::string out;
@@ -134,6 +150,14 @@ std::string exact_number(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;
+}
+
+std::string what_if_toml(const ScenarioWhatIf& what_if) {
+  if (what_if == ScenarioWhatIf()) return {};
+  std::string out = fmt::format("\n[what_if]\nbandwidth = {}\nlatency = {}\n",
+                                exact_number(what_if.bandwidth), exact_number(what_if.latency));
+  if (what_if.jitter) out += fmt::format("jitter = {}\n", exact_number(*what_if.jitter));
+  return out;
 }
 
 std::string disturbances_toml(const Scenario& scenario) {
@@ -170,8 +194,8 @@ Scenario parse_scenario(std::string_view text, const std::string& name,
                         const ModelFinder& find_model) {
   const toml::table document = parse_toml(text, name);
   const TomlTable root(document, name, "the file",
-                       {"name", "machine", "noise_seed", "problem", "tuning", "slow_rank",
-                        "slow_link", "broken_link", "late_start"});
+                       {"name", "machine", "noise_seed", "problem", "tuning", "what_if",
+                        "slow_rank", "slow_link", "broken_link", "late_start"});
   Scenario scenario;
   scenario.name = root.text("name").value_or("");
   scenario.machine = root.text("machine").value_or("");
@@ -187,6 +211,10 @@ Scenario parse_scenario(std::string_view text, const std::string& name,
                         {"strategy", "ranks", "partition", "block", "blocks_per_message", "depth",
                          "lanes", "deterministic"}),
               scenario.problem, scenario.tuning);
+  if (const toml::table* what_if = root.table("what_if")) {
+    read_what_if(TomlTable(*what_if, name, "[what_if]", {"bandwidth", "latency", "jitter"}),
+                 scenario.what_if);
+  }
   read_disturbances(root, name, scenario);
   return scenario;
 }
@@ -194,7 +222,7 @@ Scenario parse_scenario(std::string_view text, const std::string& name,
 Scenario read_scenario(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return parse_scenario(read_file(path), path, [&](const std::string& model) {
-    return read_hf_config((folder / model).string()).model;
+    return model_shape((folder / model).string(), model);
   });
 }
 
@@ -216,7 +244,7 @@ std::string scenario_toml(const Scenario& scenario) {
       "blocks_per_message = {}\ndepth = {}\nlanes = {}\ndeterministic = {}\n",
       quoted(t.strategy), t.ranks, quoted(t.partition), t.block_tokens, t.blocks_per_message,
       t.pipeline_depth, t.lanes, t.is_deterministic);
-  return out + disturbances_toml(scenario);
+  return out + what_if_toml(scenario.what_if) + disturbances_toml(scenario);
 }
 
 }  // namespace ring

@@ -3,9 +3,9 @@
 #include "core/error.h"
 #include "core/formats/calibration_json.h"
 #include "core/formats/machine_json.h"
+#include "core/paths.h"
 #include "experiments/calibration_run.h"
 #include "experiments/json.h"
-#include "experiments/paths.h"
 #include "experiments/verb.h"
 
 namespace ring {

@@ -3,17 +3,17 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/paths.h"
 #include "core/strategy.h"
 #include "experiments/calibration_run.h"
 #include "experiments/demo_report.h"
-#include "experiments/host_facts.h"
-#include "experiments/machine_choice.h"
 #include "experiments/measurement_rounds.h"
 #include "experiments/outputs.h"
-#include "experiments/paths.h"
 #include "experiments/progress.h"
 #include "experiments/report.h"
 #include "experiments/report_json.h"
+#include "kernels/host_facts.h"
+#include "kernels/machine_choice.h"
 
 namespace ring {
 

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include "experiments/host_facts.h"
+#include "core/paths.h"
 #include "experiments/json.h"
-#include "experiments/paths.h"
 #include "experiments/table.h"
 #include "experiments/verb.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/host_facts.h"
 
 namespace ring {
 

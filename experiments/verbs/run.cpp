@@ -5,18 +5,17 @@
 #include "core/formats/timeline_json.h"
 #include "core/program_check.h"
 #include "core/strategy.h"
-#include "experiments/host_facts.h"
 #include "experiments/json.h"
-#include "experiments/machine_choice.h"
-#include "experiments/measurement.h"
 #include "experiments/outputs.h"
-#include "experiments/prediction.h"
 #include "experiments/progress.h"
 #include "experiments/report.h"
 #include "experiments/report_json.h"
 #include "experiments/setup.h"
 #include "experiments/verb.h"
-#include "experiments/verify.h"
+#include "kernels/host_facts.h"
+#include "kernels/machine_choice.h"
+#include "kernels/measured_run.h"
+#include "sim/prediction.h"
 
 namespace ring {
 
@@ -103,28 +102,20 @@ class RunVerb final : public Verb {
   }
 
   void measure(VerbContext& context, RunOutcome& outcome) const {
-    const SeededData data(static_cast<uint64_t>(seed_.value_or(1)));
-    ExecutorOptions options;
-    options.cores = static_cast<int>(cores_.value_or(0));
-    options.interrupt = &context.is_interrupted;
     Progress progress(context.console, "run");
-    progress.update(0, "filling Q, K and V");
-    CpuExecutor executor(outcome.program, data, options);
-    const int warmups = static_cast<int>(warmup_.value_or(1));
-    const int repeats = static_cast<int>(repeat_.value_or(5));
-    const int64_t rows = check_rows_.value_or(16);
-    const double jobs = warmups + repeats + (rows > 0 ? 1 : 0);
-    outcome.measurement =
-        measure_runs(executor, warmups, repeats, context.is_interrupted, [&](int i) {
-          progress.update(i / jobs, i < warmups
-                                        ? "warming up"
-                                        : fmt::format("run {} of {}", i - warmups + 1, repeats));
-        });
-    outcome.metrics = ring::measure(outcome.measurement.timeline);
-    if (rows > 0 && outcome.measurement.is_complete) {
-      progress.update((warmups + repeats) / jobs, "checking against the oracle");
-      outcome.verification = verify_rows(outcome.program, data, executor, rows);
-    }
+    MeasureOptions options;
+    options.cores = static_cast<int>(cores_.value_or(0));
+    options.warmups = static_cast<int>(warmup_.value_or(1));
+    options.repeats = static_cast<int>(repeat_.value_or(5));
+    options.seed = static_cast<uint64_t>(seed_.value_or(1));
+    options.check_rows = check_rows_.value_or(16);
+    options.on_progress = [&progress](double done, std::string_view what) {
+      progress.update(done, what);
+    };
+    MeasuredRun run = measure_program(outcome.program, options, context.is_interrupted);
+    outcome.measurement = std::move(run.measurement);
+    outcome.metrics = std::move(run.metrics);
+    outcome.verification = std::move(run.verification);
   }
 
   RunFile run_file(const RunOutcome& outcome) const {

@@ -3,16 +3,17 @@
 #include "core/error.h"
 #include "core/formats/program_json.h"
 #include "core/formats/timeline_json.h"
+#include "core/machine_scaling.h"
 #include "core/program_check.h"
 #include "core/strategy.h"
 #include "experiments/json.h"
-#include "experiments/machine_choice.h"
 #include "experiments/outputs.h"
-#include "experiments/prediction.h"
 #include "experiments/report.h"
 #include "experiments/report_json.h"
 #include "experiments/setup.h"
 #include "experiments/verb.h"
+#include "kernels/machine_choice.h"
+#include "sim/prediction.h"
 
 namespace ring {
 
@@ -40,7 +41,8 @@ class SimulateVerb final : public Verb {
     Scenario scenario = setup_.resolve();
     if (noise_seed_) scenario.noise_seed = static_cast<uint64_t>(*noise_seed_);
     if (setup_.print_config(scenario, console)) return 0;
-    const MachineChoice choice = choose_machine(scenario.machine);
+    MachineChoice choice = choose_machine(scenario.machine);
+    apply(scenario.what_if, choice.machine);
     const RingProgram program = plan(scenario.problem, scenario.tuning);
     require_sound(program);
     const Prediction prediction = predict(program, choice.machine, simulation_options(scenario));

@@ -4,12 +4,13 @@
 #include "core/formats/machine_json.h"
 #include "core/formats/run_json.h"
 #include "core/machine_presets.h"
+#include "core/paths.h"
 #include "core/program_text.h"
 #include "core/strategy.h"
 #include "experiments/json.h"
-#include "experiments/paths.h"
 #include "experiments/verb.h"
-#include "experiments/why.h"
+#include "experiments/why_json.h"
+#include "sim/why.h"
 
 namespace ring {
 

@@ -1,4 +1,4 @@
-#include "experiments/why.h"
+#include "sim/why.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include "core/formats/run_json.h"
 #include "core/program_text.h"
 #include "core/strategy.h"
+#include "experiments/why_json.h"
 #include "sim/reference_scenarios.h"
 #include "sim/simulator.h"
 #include "tests/experiments/process.h"

@@ -1,4 +1,4 @@
-#include "experiments/host_facts.h"
+#include "kernels/host_facts.h"
 
 #include <fmt/format.h>
 #include <hwloc.h>

@@ -1,4 +1,4 @@
-#include "experiments/why.h"
+#include "sim/why.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "experiments/paths.h"
+#include "core/paths.h"
 
 #include <fmt/format.h>
 

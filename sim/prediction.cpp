@@ -1,4 +1,4 @@
-#include "experiments/prediction.h"
+#include "sim/prediction.h"
 
 #include <fmt/format.h>
 
@@ -39,16 +39,21 @@ Prediction predict(const RingProgram& program, const Machine& machine,
   Prediction prediction;
   prediction.result = simulate(program, machine, options);
   prediction.extrapolated = extrapolated_quantities(program, machine);
-  const bool has_noise = machine.noise.per_op > 0 || machine.noise.per_run > 0;
-  if (has_noise) {
-    prediction.interval = interval_of(program, machine, options);
-    prediction.interval.low_ps =
-        std::min(prediction.interval.low_ps, prediction.result.makespan_ps);
-    prediction.interval.high_ps =
-        std::max(prediction.interval.high_ps, prediction.result.makespan_ps);
-  }
-  prediction.interval.is_extrapolated = !prediction.extrapolated.empty();
+  prediction.interval =
+      predicted_interval(program, machine, prediction.result.makespan_ps, options);
   return prediction;
+}
+
+PredictedInterval predicted_interval(const RingProgram& program, const Machine& machine,
+                                     Picoseconds makespan_ps, const SimulationOptions& options) {
+  PredictedInterval interval;
+  if (machine.noise.per_op > 0 || machine.noise.per_run > 0) {
+    interval = interval_of(program, machine, options);
+    interval.low_ps = std::min(interval.low_ps, makespan_ps);
+    interval.high_ps = std::max(interval.high_ps, makespan_ps);
+  }
+  interval.is_extrapolated = !extrapolated_quantities(program, machine).empty();
+  return interval;
 }
 
 SimulationOptions simulation_options(const Scenario& scenario) {

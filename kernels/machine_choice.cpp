@@ -1,4 +1,4 @@
-#include "experiments/machine_choice.h"
+#include "kernels/machine_choice.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,9 @@
 #include "core/error.h"
 #include "core/formats/machine_json.h"
 #include "core/machine_presets.h"
-#include "experiments/host_facts.h"
-#include "experiments/paths.h"
+#include "core/paths.h"
+#include "core/topology_shapes.h"
+#include "kernels/host_facts.h"
 
 namespace ring {
 
@@ -59,6 +60,17 @@ MachineChoice choose_machine(const std::string& path) {
   const std::string note =
       fmt::format("{} ({}{})", machine.name, file, machine.is_calibrated ? "" : ", not calibrated");
   return {std::move(machine), file, note, false, std::move(read.calibration)};
+}
+
+std::vector<MachineOffer> machine_offers() {
+  std::vector<MachineOffer> offers;
+  const bool is_calibrated = file_exists(default_machine_path());
+  offers.push_back({"", is_calibrated ? "this machine, as calibrated"
+                                      : "this machine, not calibrated: rough guesses"});
+  for (const ShapeInfo& shape : all_shapes()) {
+    offers.push_back({std::string(shape.name), std::string(shape.summary)});
+  }
+  return offers;
 }
 
 }  // namespace ring

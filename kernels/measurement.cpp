@@ -1,4 +1,4 @@
-#include "experiments/measurement.h"
+#include "kernels/measurement.h"
 
 #include <algorithm>
 #include <numeric>

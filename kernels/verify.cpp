@@ -1,4 +1,4 @@
-#include "experiments/verify.h"
+#include "kernels/verify.h"
 
 #include <fmt/format.h>
 

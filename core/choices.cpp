@@ -1,0 +1,121 @@
+#include "core/choices.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/count_list.h"
+#include "core/error.h"
+#include "core/strategy.h"
+
+namespace ring {
+
+namespace {
+
+constexpr int64_t kUsualWindow = 4096;
+
+/// A parameter with which the strategy can cut a small problem over `ranks`; 1 if none is found.
+int usable_parameter(const Strategy& strategy, int ranks) {
+  Problem problem;
+  problem.mask = Mask::full(4 * int64_t{ranks});
+  Tuning tuning;
+  tuning.ranks = ranks;
+  tuning.block_tokens = 1;
+  tuning.partition = "contiguous";
+  const auto works = [&](int parameter) {
+    tuning.strategy = fmt::format("{}:{}", strategy.name, parameter);
+    try {
+      plan_source(problem, tuning);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  for (int parameter = 2; parameter < std::min(ranks, 64); ++parameter) {
+    if (works(parameter)) return parameter;
+  }
+  return 1;
+}
+
+std::string even_bounds(std::string_view kind, int64_t seq_len) {
+  return fmt::format("{}:0,{},{}", kind, seq_len / 2, seq_len);
+}
+
+}  // namespace
+
+std::vector<ChoiceForm> mask_forms(int64_t seq_len) {
+  const int64_t window = std::max<int64_t>(1, std::min(kUsualWindow, seq_len));
+  return {
+      {"causal", "", "every query sees itself and all before it", "causal"},
+      {"full", "", "every query sees every key", "full"},
+      {"window", "tokens", "causal, within a sliding window", fmt::format("window:{}", window)},
+      {"chunked", "tokens", "causal, within chunks", fmt::format("chunked:{}", window)},
+      {"prefix", "tokens", "a prefix seen in full, then causal",
+       fmt::format("prefix:{}", seq_len / 4)},
+      {"docs", "bounds 0,...,length", "documents packed one after the other, causal in each",
+       even_bounds("docs", seq_len)},
+      {"docs-full", "bounds 0,...,length", "packed documents, full in each",
+       even_bounds("docs-full", seq_len)},
+      {"groups", "bounds 0,...,length", "full within groups, causal across them",
+       even_bounds("groups", seq_len)},
+  };
+}
+
+std::vector<ChoiceForm> partition_forms(int64_t seq_len, int ranks) {
+  std::vector<int64_t> lengths(static_cast<size_t>(std::max(1, ranks)));
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const auto parts = static_cast<int64_t>(lengths.size());
+    lengths[i] = seq_len / parts + (static_cast<int64_t>(i) < seq_len % parts ? 1 : 0);
+  }
+  return {
+      {"zigzag", "", "a chunk from the front and one from the back: causal work is even", "zigzag"},
+      {"contiguous", "", "one piece a rank", "contiguous"},
+      {"striped", "tokens", "stripes dealt in turn", "striped:1"},
+      {"uneven", "one length a rank", "pieces of given lengths",
+       fmt::format("uneven:{}", fmt::join(lengths, ","))},
+  };
+}
+
+std::vector<ChoiceForm> strategy_forms(int ranks) {
+  std::vector<ChoiceForm> forms;
+  for (const Strategy& strategy : all_strategies()) {
+    ChoiceForm form{std::string(strategy.name), std::string(strategy.parameter),
+                    std::string(strategy.summary), std::string(strategy.name)};
+    if (!form.parameter.empty())
+      form.example += fmt::format(":{}", usable_parameter(strategy, ranks));
+    forms.push_back(std::move(form));
+  }
+  return forms;
+}
+
+std::string_view kind_of(std::string_view text) { return text.substr(0, text.find(':')); }
+
+std::string_view parameter_of(std::string_view text) {
+  const size_t colon = text.find(':');
+  return colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+}
+
+Problem with_seq_len(const Problem& problem, int64_t seq_len) {
+  Problem changed = problem;
+  const std::string text = problem.mask.text();
+  const std::string_view kind = kind_of(text);
+  const bool has_bounds = kind == "docs" || kind == "docs-full" || kind == "groups";
+  if (has_bounds && problem.seq_len() > 0) {
+    std::vector<int64_t> bounds = parse_count_list(parameter_of(text), "mask");
+    const double stretch = static_cast<double>(seq_len) / static_cast<double>(problem.seq_len());
+    for (int64_t& bound : bounds) {
+      bound = std::min(seq_len, static_cast<int64_t>(static_cast<double>(bound) * stretch));
+    }
+    bounds.back() = seq_len;
+    changed.mask = Mask::parse(fmt::format("{}:{}", kind, fmt::join(bounds, ",")), seq_len);
+  } else if (kind == "prefix") {
+    const int64_t prefix = parse_count(parameter_of(text), "prefix");
+    changed.mask = Mask::prefix_lm(seq_len, std::min(prefix, seq_len));
+  } else {
+    changed.mask = Mask::parse(text, seq_len);
+  }
+  return changed;
+}
+
+}  // namespace ring

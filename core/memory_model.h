@@ -1,0 +1,15 @@
+// Memory model: what a rank of a program holds at once.
+#pragma once
+
+#include "core/problem.h"
+#include "core/ring_program.h"
+
+namespace ring {
+
+/// Queries and output with lse, own keys and values, receive buffers in the model dtype, and the
+/// attention states (u, m, l) in fp32.
+Bytes rank_bytes(const Problem& problem, const RankStorage& storage);
+/// Of all ranks.
+Bytes program_bytes(const RingProgram& program);
+
+}  // namespace ring

@@ -1,0 +1,14 @@
+// Paths: where RingScope keeps files of its user.
+#pragma once
+
+#include <string>
+
+namespace ring {
+
+/// $XDG_CACHE_HOME/ringscope/machine.json, else ~/.cache/ringscope/machine.json.
+std::string default_machine_path();
+/// Makes the folders above `path`. Throws Error(kRunFailed).
+void make_parent_folders(const std::string& path);
+bool file_exists(const std::string& path);
+
+}  // namespace ring

@@ -1,0 +1,40 @@
+// MeasuredRun: a program run for real on this machine, its result checked against the oracle.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "core/metrics.h"
+#include "core/ring_program.h"
+#include "kernels/measurement.h"
+#include "kernels/verify.h"
+
+namespace ring {
+
+struct MeasureOptions {
+  int cores = 0;  ///< 0: all that the process may use.
+  int warmups = 1;
+  int repeats = 5;
+  uint64_t seed = 1;        ///< Of the values of Q, K and V.
+  int64_t check_rows = 16;  ///< Checked against the oracle; 0 for none.
+  /// `done` is the share of the whole, in [0, 1]; may be empty.
+  std::function<void(double done, std::string_view what)> on_progress;
+};
+
+struct MeasuredRun {
+  Measurement measurement;
+  Metrics metrics;                           ///< Of the run whose time is the median.
+  std::optional<Verification> verification;  ///< None when not wanted, or stopped before.
+};
+
+/// Ends early, with what was measured so far, once `is_interrupted`. Throws as CpuExecutor does.
+MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& options,
+                            const std::atomic<bool>& is_interrupted);
+
+/// Throws Error(kUsage) when the program takes more memory than is available, or has no attention.
+void require_runnable(const RingProgram& program, Bytes available_bytes);
+
+}  // namespace ring
