@@ -15,7 +15,7 @@ int64_t estimated_ops(const ProgramSource& source, int64_t most) {
   const std::unique_ptr<RankStream> stream = source.stream(0);
   OpBatch batch;
   int64_t ops = 0;
-  while (ops <= most && stream->next(batch)) {
+  while (ops <= most / source.ranks() && stream->next(batch)) {
     ops += std::ssize(batch.ops);
     batch.clear();
   }

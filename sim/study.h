@@ -50,7 +50,8 @@ StudyReasons explain_study(const Study& study, const std::stop_token& stop = {})
 /// Adds that: a few dozen simulations.
 void add_what_ifs(const Study& study, StudyReasons& reasons, const std::stop_token& stop = {});
 
-/// Ops of the whole program, from those of rank 0, without keeping any.
+/// Ops of the whole program, from those of rank 0, without keeping any. Counts no further than to
+/// something above `most`.
 int64_t estimated_ops(const ProgramSource& source, int64_t most);
 
 }  // namespace ring

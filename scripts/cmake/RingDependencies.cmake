@@ -113,7 +113,7 @@ if(RING_HAVE_QT)
     set(RING_HAVE_QCUSTOMPLOT TRUE)
   endif()
 endif()
-ring_part(RING_HAVE_QCUSTOMPLOT "QCustomPlot" "" "no curves and heat maps in the GUI" RING_GUI)
+ring_part(RING_HAVE_QCUSTOMPLOT "QCustomPlot" "" "no ringscope-gui" RING_GUI)
 
 set(RING_HAVE_GTEST FALSE)
 if(RING_TESTS)

@@ -76,7 +76,8 @@ TEST(Study, NamesTheCycleOfADeadlock) {
 
 TEST(Study, RefusesWhatIsTooLarge) {
   Scenario scenario = small_scenario();
-  scenario.problem.mask = Mask::causal(1 << 24);
+  scenario.problem.mask = Mask::causal(1 << 20);
+  scenario.tuning.ranks = 64;
   scenario.tuning.block_tokens = 1;
   try {
     plan_study(scenario, machine_preset("dgx-a100"));
