@@ -189,7 +189,7 @@ bool parse(CommandLine& line, const std::vector<std::string>& arguments, Console
 }  // namespace
 
 int run_app(const std::vector<std::string>& arguments, Console& console,
-            const std::atomic<bool>& is_interrupted) {
+            const std::function<const std::atomic<bool>&()>& catch_interrupts) {
   // Bad options are reported before they are all known, so JSON is looked for first.
   if (std::find(arguments.begin(), arguments.end(), "--json") != arguments.end()) {
     console.use_json();
@@ -199,7 +199,8 @@ int run_app(const std::vector<std::string>& arguments, Console& console,
     if (!parse(line, arguments, console)) return 0;
     Verb* verb = line.chosen();
     if (verb == nullptr) throw_usage("no verb given", verb_list(line.root));
-    VerbContext context{console, is_interrupted};
+    const std::atomic<bool> never = false;
+    VerbContext context{console, verb->has_partial_results() ? catch_interrupts() : never};
     return verb->run(context);
   });
   const int written = guarded(console, [&] {

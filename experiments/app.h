@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,9 @@
 
 namespace ring {
 
-/// `arguments` without the program's name. Returns the exit code (docs/cli.md).
+/// `arguments` without the program's name. `catch_interrupts` (interrupt.h) is called for a verb
+/// with partial results. Returns the exit code (docs/cli.md).
 int run_app(const std::vector<std::string>& arguments, Console& console,
-            const std::atomic<bool>& is_interrupted);
+            const std::function<const std::atomic<bool>&()>& catch_interrupts);
 
 }  // namespace ring

@@ -10,5 +10,5 @@ int main(int argc, char** argv) {
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   ring::Console console = ring::process_console();
-  return ring::run_app(arguments, console, ring::catch_interrupts());
+  return ring::run_app(arguments, console, ring::catch_interrupts);
 }

@@ -26,6 +26,9 @@ class Verb {
   virtual std::string_view summary() const = 0;
   /// Declares the options that the verb uses, and no others.
   virtual void declare(VerbOptions& options) = 0;
+  /// Whether Ctrl-C leaves something worth keeping. Verbs without it end at once, as programs do
+  /// that know nothing of signals; all others look at VerbContext::is_interrupted.
+  virtual bool has_partial_results() const { return true; }
   /// Returns the exit code; throws Error for what is the input's, the run's or the hardware's
   /// fault.
   virtual int run(VerbContext& context) = 0;

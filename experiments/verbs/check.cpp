@@ -29,6 +29,7 @@ class CheckVerb final : public Verb {
     return "Find deadlocks and other faults of a program without running it";
   }
 
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     options.heading("Program");
     options.optional_argument("FILE", file_,

@@ -26,6 +26,7 @@ class CompareVerb final : public Verb {
     return "Compare two run files, or what was measured and predicted in one";
   }
 
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     options.argument("A", first_, "Run file; of two, the measured times of this one are wanted");
     options.optional_argument("B", second_, "Run file with the times to compare with");

@@ -57,6 +57,7 @@ class EnvVerb final : public Verb {
  public:
   std::string_view name() const override { return "env"; }
   std::string_view summary() const override { return "Show this machine and what was found on it"; }
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions&) override {}
 
   int run(VerbContext& context) override {

@@ -26,6 +26,7 @@ class SimulateVerb final : public Verb {
     return "Predict time, overlap and balance of a ring program";
   }
 
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     setup_.declare_problem(options);
     setup_.declare_tuning(options);

@@ -11,6 +11,7 @@ class StrategiesVerb final : public Verb {
  public:
   std::string_view name() const override { return "strategies"; }
   std::string_view summary() const override { return "List the ways of cutting attention"; }
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions&) override {}
 
   int run(VerbContext& context) override {

@@ -17,6 +17,7 @@ class TraceVerb final : public Verb {
     return "Turn a run file into a Chrome trace or a picture";
   }
 
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     options.argument("RUN", run_, "Run file");
     options.heading("Files");

@@ -36,6 +36,7 @@ class WhyVerb final : public Verb {
     return "Say why a run takes as long as it does, and what would change it";
   }
 
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     options.argument("RUN", run_, "Run file");
     options.text("--machine", machine_, "FILE",

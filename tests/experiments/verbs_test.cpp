@@ -44,6 +44,17 @@ TEST(Simulate, AProgramThatCannotFinishIsRefusedWithItsCycle) {
   EXPECT_THAT(result.out, IsEmpty());
 }
 
+TEST(Simulate, CtrlCEndsItAtOnceSinceThereIsNothingToKeep) {
+  // Many seconds of work, and a signal when stderr was looked at for the third time (every 0.2 s).
+  int looks = 0;
+  ProcessOptions options;
+  options.interrupt_when = [&looks](const std::string&) { return ++looks == 3; };
+  const ProcessResult result =
+      run_ringscope({"simulate", "--seq", "256Ki", "--ranks", "1000", "--block", "64"}, options);
+  EXPECT_EQ(result.code, 130);
+  EXPECT_THAT(result.out, IsEmpty());
+}
+
 TEST(Simulate, BlameAddsUpToTheTime) {
   const TemporaryFolder folder;
   const auto document = run_json_verb(small("simulate", {"--machine", write_test_machine(folder)}));
