@@ -120,7 +120,7 @@ class AloneTimesBuilder {
     for (int64_t n = 0; n < graph_.nodes(); ++n) {
       if (!graph_.ran(n)) continue;
       const Op& op = graph_.op(n);
-      if (op.kind == OpKind::kAttend) set_attend(n, op);
+      if (computes_pairs(op.kind)) set_attend(n, op);
       if (tells_transfer(graph_, n)) set_transfer(n, op);
     }
     for (int64_t n = 0; n < graph_.nodes(); ++n) {
@@ -162,10 +162,14 @@ class AloneTimesBuilder {
     const bool is_shared = graph_.program().ranks() > std::ssize(machine_.processors);
     const bool can_be_disturbed =
         is_shared || machine_.attend_contention > 1 || machine_.attend_slowdown_by_transfer > 1;
-    const auto cost = machine_.attend.find(graph_.program().problem.dtype);
-    if (!can_be_disturbed || cost == machine_.attend.end()) return;
+    const Problem& problem = graph_.program().problem;
+    const bool is_forward = op.kind == OpKind::kAttend;
+    const auto& costs = is_forward ? machine_.attend : machine_.backward;
+    const auto cost = costs.find(problem.dtype);
+    if (!can_be_disturbed || cost == costs.end()) return;
     times_.alone_ps[static_cast<size_t>(node)] =
-        picoseconds_from_seconds(attend_seconds(cost->second, graph_.program().problem, op));
+        picoseconds_from_seconds(is_forward ? attend_seconds(cost->second, problem, op)
+                                            : backward_seconds(cost->second, problem, op));
   }
 
   void set_transfer(int64_t node, const Op& op) {

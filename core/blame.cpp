@@ -36,6 +36,10 @@ std::string_view name(BlameKind kind) {
       return "launch";
     case BlameKind::kLateStart:
       return "late start";
+    case BlameKind::kBackward:
+      return "backward";
+    case BlameKind::kGradients:
+      return "gradients";
   }
   return "?";
 }
@@ -47,6 +51,9 @@ bool is_work(OpKind kind) {
     case OpKind::kCopy:
     case OpKind::kFinalize:
     case OpKind::kCompute:
+    case OpKind::kBackward:
+    case OpKind::kDelta:
+    case OpKind::kAdd:
       return true;
     case OpKind::kSend:
     case OpKind::kReceive:
@@ -181,7 +188,7 @@ class PathBlamer {
   }
 
   void blame_work(const WorkKey& key, const WorkGroup& group) {
-    const bool is_main = key.kind == OpKind::kAttend || key.kind == OpKind::kCompute;
+    const bool is_main = computes_pairs(key.kind) || key.kind == OpKind::kCompute;
     const Picoseconds mean_ps = step_total_ps_[{key.kind, key.step}] / graph_.program().ranks();
     const Picoseconds excess_ps = is_main ? std::max<Picoseconds>(0, group.time_ps - mean_ps) : 0;
     const Picoseconds rest_ps = group.time_ps - excess_ps;
@@ -203,6 +210,11 @@ class PathBlamer {
         return BlameKind::kFinalize;
       case OpKind::kCopy:
         return BlameKind::kCopy;
+      case OpKind::kBackward:
+        return BlameKind::kBackward;
+      case OpKind::kDelta:
+      case OpKind::kAdd:
+        return BlameKind::kGradients;
       case OpKind::kSend:
       case OpKind::kReceive:
         break;

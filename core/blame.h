@@ -25,8 +25,10 @@ enum class BlameKind : uint8_t {
   kDrain,       ///< A transfer after the last computation of the run.
   kLaunch,      ///< Launch and wake-up.
   kLateStart,   ///< The rank began late.
+  kBackward,
+  kGradients,  ///< Delta, and sums of gradients.
 };
-inline constexpr int kBlameKinds = 13;
+inline constexpr int kBlameKinds = 15;
 std::string_view name(BlameKind kind);
 
 struct BlameItem {
@@ -48,7 +50,7 @@ struct Blame {
 /// Blames every picosecond of the critical path on one thing (docs/reasons.md says in which order).
 Blame blame_path(const RunGraph& graph, const CriticalPath& path, const AloneTimes& alone);
 
-/// Attend, compute, merge, finalize and copy: what keeps a rank busy.
+/// Everything but send and receive: what keeps a rank busy.
 bool is_work(OpKind kind);
 
 /// length * part / whole without overflow; 0 when whole is 0.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace ring {
@@ -23,6 +25,10 @@ const Problem& require_problem(const Problem* problem, const Op& op) {
   return *problem;
 }
 
+double rate_or(double bytes_per_s, double otherwise) {
+  return bytes_per_s > 0 ? bytes_per_s : otherwise;
+}
+
 double state_seconds(double bytes_per_s, Bytes bytes) {
   return byte_seconds({0, bytes_per_s}, bytes, "merge rate");
 }
@@ -39,11 +45,10 @@ int processor_of(const Machine& machine, int rank) {
 
 namespace {
 
-/// Share of the active rows whose Q and state have to come from beyond the cache.
-double far_share(const AttendCost& cost, const Problem& problem, const Op& op, int sharers) {
+/// Share of the active rows, of `row_bytes` each, that have to come from beyond the cache.
+double far_share(const AttendCost& cost, const Problem& problem, const Op& op, int sharers,
+                 int64_t row_bytes) {
   if (cost.cache_bytes <= 0) return 0;
-  const int64_t row_bytes =
-      problem.head_dim * size_bytes(problem.dtype) + (problem.head_dim_v + 2) * kStateElementBytes;
   const double bytes = static_cast<double>(sharers) * static_cast<double>(problem.batch) *
                        static_cast<double>(op.active_rows) *
                        static_cast<double>(op.head_end - op.head_begin) *
@@ -64,14 +69,62 @@ double attend_seconds(const AttendCost& cost, const Problem& problem, const Op& 
   const double rows = static_cast<double>(op.active_rows) * heads;
   const double keys = static_cast<double>(op.kv_end - op.kv_begin) * kv_heads;
   const double row_dims = rows * static_cast<double>(problem.head_dim_v);
+  // Q and the state.
+  const int64_t row_bytes =
+      problem.head_dim * size_bytes(problem.dtype) + (problem.head_dim_v + 2) * kStateElementBytes;
   const double started_rows = op.starts_state ? static_cast<double>(op.q_end - op.q_begin) : 0;
   const double per_batch_s =
       cost.per_pair_s * pairs + cost.per_pair_dim_s * pairs * both_dims +
       cost.per_edge_row_dim_s * edge_rows * both_dims + cost.per_row_dim_s * row_dims +
-      cost.per_far_row_dim_s * row_dims * far_share(cost, problem, op, sharers) +
+      cost.per_far_row_dim_s * row_dims * far_share(cost, problem, op, sharers, row_bytes) +
       cost.per_start_row_dim_s * started_rows * heads * static_cast<double>(problem.head_dim_v) +
       cost.per_key_dim_s * keys * both_dims;
   return cost.launch_s + per_batch_s * static_cast<double>(problem.batch);
+}
+
+namespace {
+
+double units(int64_t count, int64_t unit) {
+  return static_cast<double>(std::max<int64_t>((count + unit - 1) / unit, 1));
+}
+
+/// Gradient elements that a backward op resets, of one batch element.
+double started_elements(const Problem& problem, const Op& op, double heads, double kv_heads) {
+  if (!op.starts_state) return 0;
+  const auto dim = static_cast<double>(problem.head_dim);
+  if (op.payload == Payload::kQuerySide)
+    return static_cast<double>(op.q_end - op.q_begin) * heads * dim;
+  return static_cast<double>(op.kv_end - op.kv_begin) * kv_heads *
+         (dim + static_cast<double>(problem.head_dim_v));
+}
+
+}  // namespace
+
+double backward_seconds(const AttendCost& cost, const Problem& problem, const Op& op, int sharers) {
+  const double heads = static_cast<double>(op.head_end - op.head_begin);
+  const double kv_heads =
+      static_cast<double>(problem.kv_heads) * heads / static_cast<double>(problem.heads);
+  const auto count = [](int64_t value) { return static_cast<double>(value); };
+  const double pair_dims = count(3 * problem.head_dim + 2 * problem.head_dim_v);
+  const double pairs = count(op.visible_pairs) * heads;
+  const double row_dims = count(op.active_rows) * heads *
+                          count(2 * problem.head_dim + problem.head_dim_v) *
+                          units(op.kv_end - op.kv_begin, kBackwardUnitKeys);
+  // Q and dO as stored, dQ in fp32.
+  const int64_t row_bytes = (problem.head_dim + problem.head_dim_v) * size_bytes(problem.dtype) +
+                            problem.head_dim * kStateElementBytes;
+  const int64_t stacked = (op.q_end - op.q_begin) * (problem.heads / problem.kv_heads);
+  const double key_dims = count(op.kv_end - op.kv_begin) * kv_heads *
+                          count(problem.head_dim + problem.head_dim_v) *
+                          units(stacked, kBackwardUnitRows);
+  const double per_batch_s =
+      cost.per_pair_s * pairs + cost.per_pair_dim_s * pairs * pair_dims +
+      cost.per_edge_row_dim_s * count(op.edge_rows) * heads * pair_dims +
+      cost.per_row_dim_s * row_dims +
+      cost.per_far_row_dim_s * row_dims * far_share(cost, problem, op, sharers, row_bytes) +
+      cost.per_start_row_dim_s * started_elements(problem, op, heads, kv_heads) +
+      cost.per_key_dim_s * key_dims;
+  return cost.launch_s + per_batch_s * count(problem.batch);
 }
 
 Bytes merge_bytes(const Problem& problem, const Op& op) {
@@ -105,12 +158,25 @@ double op_seconds(const Machine& machine, const Problem* problem, const Op& op, 
       }
       return attend_seconds(cost->second, known, op, sharers);
     }
+    case OpKind::kBackward: {
+      const Problem& known = require_problem(problem, op);
+      const auto cost = machine.backward.find(known.dtype);
+      if (cost == machine.backward.end()) {
+        throw_usage(fmt::format("machine '{}' does not state what the backward pass costs in {}",
+                                machine.name, name(known.dtype)),
+                    "calibrate it again: older profiles know the forward pass only");
+      }
+      return backward_seconds(cost->second, known, op, sharers);
+    }
+    case OpKind::kAdd:
+      return state_seconds(rate_or(machine.add_bytes_per_s, machine.merge_bytes_per_s), op.bytes);
+    case OpKind::kDelta:
+      return state_seconds(rate_or(machine.delta_bytes_per_s, machine.merge_bytes_per_s), op.bytes);
     case OpKind::kMerge:
       return state_seconds(machine.merge_bytes_per_s,
                            merge_bytes(require_problem(problem, op), op));
     case OpKind::kFinalize:
-      return state_seconds(machine.finalize_bytes_per_s > 0 ? machine.finalize_bytes_per_s
-                                                            : machine.merge_bytes_per_s,
+      return state_seconds(rate_or(machine.finalize_bytes_per_s, machine.merge_bytes_per_s),
                            finalize_bytes(require_problem(problem, op), op));
     case OpKind::kCopy:
       return byte_seconds(machine.copy, op.bytes, "copy rate");

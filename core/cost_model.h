@@ -18,7 +18,7 @@ Bytes finalize_bytes(const Problem& problem, const Op& op);
 /// unknown (not positive) and there are bytes to move.
 double byte_seconds(const ByteCost& cost, Bytes bytes, const char* what);
 
-/// Seconds of an attend, merge, copy, finalize or compute op alone on its processor; 0 for sends
+/// Seconds of any op but send and receive alone on its processor; 0 for sends
 /// and receives. `problem` may be null for programs of compute, copy, send and receive only.
 /// Throws Error(kUsage) when the machine does not say what the op costs.
 /// `sharers` ranks take turns on the processor and share its cache.

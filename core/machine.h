@@ -63,9 +63,12 @@ struct Machine {
   TransferKind transfer = TransferKind::kLinks;
 
   std::map<DType, AttendCost> attend;
+  std::map<DType, AttendCost> backward;
   ByteCost copy;                    ///< One processor copying, alone.
   double merge_bytes_per_s = 0;     ///< Of state read and written by merge.
   double finalize_bytes_per_s = 0;  ///< Of state read and output written; 0: as merge.
+  double add_bytes_per_s = 0;       ///< Of gradients read and written by add; 0: as merge.
+  double delta_bytes_per_s = 0;     ///< Of outputs read and gradients reset by delta; 0: as merge.
   double memory_bytes_per_s = 0;    ///< Shared by all copies of a host; 0: not a limit.
   double wakeup_s = 0;              ///< From a dependency being met to the waiting lane going on.
   /// Factor on attend while all processors of the host attend, while one attends it is 1.
@@ -88,5 +91,18 @@ int processor_of(const Machine& machine, int rank);
 /// processor and share its cache.
 double attend_seconds(const AttendCost& cost, const Problem& problem, const struct Op& op,
                       int sharers = 1);
+/// The same of a backward op:
+///   launch + per_pair * P H + per_pair_dim * P H D5 + per_edge_row * E H D5
+///   + (per_row_dim + per_far_row_dim * far) * R H (2 Dqk + Dv) U + per_start_row_dim * Z
+///   + per_key_dim * N Hkv (Dqk + Dv) V
+/// with D5 = 3 Dqk + 2 Dv for its five products, U units of kBackwardUnitKeys keys for each of
+/// which the rows are loaded, V units of kBackwardUnitRows rows for each of which the keys are, and
+/// Z gradient elements that the op resets.
+double backward_seconds(const AttendCost& cost, const Problem& problem, const struct Op& op,
+                        int sharers = 1);
+
+/// Keys and rows of the units in which the CPU kernel works through a block backwards.
+inline constexpr int64_t kBackwardUnitKeys = 384;
+inline constexpr int64_t kBackwardUnitRows = 576;
 
 }  // namespace ring

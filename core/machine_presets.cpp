@@ -16,6 +16,8 @@ struct GpuSpec {
   std::string_view model;
   double attend_flops;  ///< Forward attention, head dim 128, long sequences, bf16 or fp16.
   std::string_view attend_source;
+  double backward_flops;  ///< The same of the backward pass.
+  std::string_view backward_source;
   double memory_bytes_per_s;
   Bytes capacity_bytes;
   bool has_bf16;
@@ -24,12 +26,13 @@ struct GpuSpec {
 constexpr Bytes kGiB = Bytes{1} << 30;
 
 constexpr std::array<GpuSpec, 3> kGpus{{
-    {"a100", "A100 SXM4 80 GB", 200e12, "FlashAttention-2 charts: 200 of 312 TFLOP/s", 2.039e12,
-     80 * kGiB, true},
-    {"h100", "H100 SXM5 80 GB", 640e12, "FlashAttention-3 charts: 640 of 989 TFLOP/s", 3.35e12,
-     80 * kGiB, true},
-    {"v100", "V100 SXM2 32 GB", 62e12, "assumed: half of the 125 TFLOP/s of the datasheet", 0.9e12,
-     32 * kGiB, false},
+    {"a100", "A100 SXM4 80 GB", 200e12, "FlashAttention-2 charts: 200 of 312 TFLOP/s", 180e12,
+     "assumed: 0.9 of the forward rate, as FlashAttention-2 charts show", 2.039e12, 80 * kGiB,
+     true},
+    {"h100", "H100 SXM5 80 GB", 640e12, "FlashAttention-3 charts: 640 of 989 TFLOP/s", 512e12,
+     "assumed: 0.8 of the forward rate, as FlashAttention-3 charts show", 3.35e12, 80 * kGiB, true},
+    {"v100", "V100 SXM2 32 GB", 62e12, "assumed: half of the 125 TFLOP/s of the datasheet", 50e12,
+     "assumed: 0.8 of the forward rate", 0.9e12, 32 * kGiB, false},
 }};
 
 /// The GPU that a named box is made of; empty for shapes of any GPU.
@@ -77,12 +80,17 @@ void set_costs(const GpuSpec& gpu, Machine& machine) {
   attend.per_pair_dim_s = 2 / gpu.attend_flops;
   machine.attend[DType::kF16] = attend;
   if (gpu.has_bf16) machine.attend[DType::kBF16] = attend;
+  AttendCost backward = attend;
+  backward.per_pair_dim_s = 2 / gpu.backward_flops;
+  machine.backward[DType::kF16] = backward;
+  if (gpu.has_bf16) machine.backward[DType::kBF16] = backward;
   machine.copy = {5e-6, gpu.memory_bytes_per_s / 2};
   machine.merge_bytes_per_s = gpu.memory_bytes_per_s;
   machine.wakeup_s = 2e-6;
   machine.memory_capacity_bytes = gpu.capacity_bytes;
   machine.context["gpu"] = gpu.model;
   machine.provenance["attend"] = gpu.attend_source;
+  machine.provenance["backward"] = gpu.backward_source;
   machine.provenance["launch"] = "assumed: 5 us per kernel";
   machine.provenance["wakeup"] = "assumed: 2 us from an event to the waiting stream";
   machine.provenance["memory"] = "datasheet: bandwidth and capacity of the GPU memory";

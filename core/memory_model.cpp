@@ -2,6 +2,24 @@
 
 namespace ring {
 
+namespace {
+
+/// dO, (lse, delta), gradients, and what travels.
+Bytes backward_bytes(const Problem& problem, const RankStorage& storage) {
+  if (!has_backward(problem.pass)) return 0;
+  const int64_t rows = problem.batch * problem.heads * storage.query_tokens;
+  const Bytes travelling = storage.gradients == Payload::kKeyGradients
+                               ? problem.key_gradient_bytes(storage.gradient_tokens)
+                               : problem.query_gradient_bytes(storage.gradient_tokens);
+  return rows * (problem.head_dim_v * size_bytes(problem.dtype) + 8) +
+         problem.query_gradient_bytes(storage.query_tokens) +
+         problem.key_gradient_bytes(storage.home_tokens) +
+         storage.query_buffers * problem.query_side_bytes(storage.query_buffer_tokens) +
+         storage.gradient_buffers * travelling;
+}
+
+}  // namespace
+
 Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
   constexpr Bytes kFloat = 4;
   const int64_t rows = problem.batch * problem.heads * storage.query_tokens;
@@ -9,7 +27,8 @@ Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
   return rows * (problem.head_dim + problem.head_dim_v) * element + rows * kFloat +
          problem.kv_bytes(storage.home_tokens) +
          storage.buffers * problem.kv_bytes(storage.buffer_tokens) +
-         storage.states * rows * (problem.head_dim_v + 2) * kFloat;
+         storage.states * rows * (problem.head_dim_v + 2) * kFloat +
+         backward_bytes(problem, storage);
 }
 
 Bytes program_bytes(const RingProgram& program) {

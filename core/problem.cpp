@@ -14,6 +14,8 @@ std::string_view name(Pass pass) {
       return "forward";
     case Pass::kForwardBackward:
       return "forward+backward";
+    case Pass::kBackward:
+      return "backward";
   }
   return "?";
 }
@@ -21,7 +23,9 @@ std::string_view name(Pass pass) {
 Pass parse_pass(std::string_view text) {
   if (text == "forward") return Pass::kForward;
   if (text == "forward+backward") return Pass::kForwardBackward;
-  throw_usage(fmt::format("pass '{}' is not known", text), "allowed: forward, forward+backward");
+  if (text == "backward") return Pass::kBackward;
+  throw_usage(fmt::format("pass '{}' is not known", text),
+              "allowed: forward, forward+backward, backward");
 }
 
 float Problem::softmax_scale() const {
@@ -35,6 +39,24 @@ Bytes Problem::kv_bytes(Tokens tokens) const {
 Flops Problem::flops(int64_t visible_pairs) const {
   return checked_multiply(2 * (head_dim + head_dim_v) * heads * batch, visible_pairs,
                           "the number of flops");
+}
+
+Flops Problem::backward_flops(int64_t visible_pairs) const {
+  return checked_multiply(2 * (3 * head_dim + 2 * head_dim_v) * heads * batch, visible_pairs,
+                          "the number of flops");
+}
+
+Bytes Problem::query_side_bytes(Tokens tokens) const {
+  constexpr Bytes kLseAndDelta = 2 * 4;
+  return batch * tokens * heads * ((head_dim + head_dim_v) * size_bytes(dtype) + kLseAndDelta);
+}
+
+Bytes Problem::query_gradient_bytes(Tokens tokens) const {
+  return batch * tokens * heads * head_dim * 4;
+}
+
+Bytes Problem::key_gradient_bytes(Tokens tokens) const {
+  return batch * tokens * kv_heads * (head_dim + head_dim_v) * 4;
 }
 
 void validate(const Problem& problem) {

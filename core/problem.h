@@ -11,9 +11,11 @@
 
 namespace ring {
 
-enum class Pass { kForward, kForwardBackward };
+enum class Pass { kForward, kForwardBackward, kBackward };
 std::string_view name(Pass pass);
 Pass parse_pass(std::string_view text);
+constexpr bool has_forward(Pass pass) { return pass != Pass::kBackward; }
+constexpr bool has_backward(Pass pass) { return pass != Pass::kForward; }
 
 /// Shapes: Q (batch, token, heads, head_dim), K (batch, token, kv_heads, head_dim),
 /// V (batch, token, kv_heads, head_dim_v), output (batch, token, heads, head_dim_v).
@@ -34,6 +36,14 @@ struct Problem {
   Bytes kv_bytes(Tokens tokens) const;
   /// 2 * (head_dim + head_dim_v) * heads * batch per visible (query, key) pair.
   Flops flops(int64_t visible_pairs) const;
+  /// The same of the backward pass, which computes five products per pair (the scores again, dP,
+  /// dV, dQ, dK): 2 * (3 head_dim + 2 head_dim_v) * heads * batch.
+  Flops backward_flops(int64_t visible_pairs) const;
+  /// Q, dO (model dtype), lse and delta (fp32) of `tokens` query rows, all batches and heads.
+  Bytes query_side_bytes(Tokens tokens) const;
+  /// dQ of `tokens` query rows, or dK and dV of `tokens` keys, fp32.
+  Bytes query_gradient_bytes(Tokens tokens) const;
+  Bytes key_gradient_bytes(Tokens tokens) const;
 };
 
 /// Throws Error(kUsage) for zero or negative sizes, kv_heads that do not divide heads, head dims

@@ -27,6 +27,10 @@ std::string_view name(FaultKind kind) {
       return "pairs missing";
     case FaultKind::kPairsRepeated:
       return "pairs repeated";
+    case FaultKind::kGradientsLost:
+      return "gradients lost";
+    case FaultKind::kGradientsRepeated:
+      return "gradients repeated";
     case FaultKind::kBadOp:
       return "bad op";
   }
@@ -39,25 +43,42 @@ std::string buffer_name(int32_t buffer) {
   return buffer == kHomeBuffer ? "its home shard" : fmt::format("buffer {}", buffer);
 }
 
+std::string gradient_name(int32_t buffer) {
+  return buffer == kHomeBuffer ? "its own gradients" : fmt::format("gradient buffer {}", buffer);
+}
+
+std::string place_name(const Op& op) {
+  return is_gradient(op.payload) ? gradient_name(op.buffer) : buffer_name(op.buffer);
+}
+
 }  // namespace
 
 std::string describe(const RingProgram& program, OpId id) {
   const Op& op = program.op(id);
   std::string text = fmt::format("r{}:{} {}", id.rank, id.index, name(op.kind));
-  if (op.kv_shard >= 0) {
+  if (op.kv_shard < 0 && op.q_shard >= 0 && op.q_end > 0 && op.kind != OpKind::kFinalize) {
+    text += fmt::format(" queries {}..{} of shard {}", op.q_begin, op.q_end, op.q_shard);
+  } else if (op.kv_shard >= 0) {
     text += fmt::format(" keys {}..{} of shard {}", op.kv_begin, op.kv_end, op.kv_shard);
   } else if (op.message >= 0) {
     text += fmt::format(" message {}", op.message);
   }
   switch (op.kind) {
     case OpKind::kSend:
-      return text + fmt::format(" from {} to rank {}", buffer_name(op.buffer), op.peer);
+      return text + fmt::format(" from {} to rank {}", place_name(op), op.peer);
     case OpKind::kReceive:
-      return text + fmt::format(" from rank {} into {}", op.peer, buffer_name(op.buffer));
+      return text + fmt::format(" from rank {} into {}", op.peer, place_name(op));
     case OpKind::kAttend:
       return text + fmt::format(" in {}", buffer_name(op.buffer));
     case OpKind::kMerge:
       return text + fmt::format(" state {} into state {}", op.source_state, op.state);
+    case OpKind::kBackward:
+      return text + fmt::format(" against queries {}..{} of shard {}, {} in {}", op.q_begin,
+                                op.q_end, op.q_shard, name(op.payload), buffer_name(op.buffer));
+    case OpKind::kAdd:
+      return text + fmt::format(" {} of {} to {}", name(op.payload), gradient_name(op.source_state),
+                                gradient_name(op.state));
+    case OpKind::kDelta:
     case OpKind::kCopy:
     case OpKind::kFinalize:
     case OpKind::kCompute:
@@ -74,6 +95,7 @@ std::vector<Fault> check_program(const RingProgram& program) {
   check::check_deadlock(program, match, faults);
   check::check_buffers(program, match, faults);
   check::check_pairs(program, faults);
+  check::check_gradients(program, match, faults);
   return faults;
 }
 
@@ -110,6 +132,31 @@ std::string_view fault_of_transfer(const RingProgram& program, OpId id) {
   return {};
 }
 
+std::string_view fault_of_gradient(const RankStorage& storage, const Op& op, int32_t buffer) {
+  if (!is_gradient(op.payload) && op.kind != OpKind::kBackward) return {};
+  if (buffer != kHomeBuffer && (buffer < 0 || buffer >= storage.gradient_buffers))
+    return "the gradient buffer does not exist";
+  return {};
+}
+
+std::string_view fault_of_backward(const RingProgram& program, OpId id) {
+  if (!program.has_attention) return "the program does not say which attention it belongs to";
+  const Op& op = program.op(id);
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
+  if (op.kind == OpKind::kAdd) {
+    if (op.source_state == op.state) return "it adds a gradient buffer to itself";
+    if (op.source_state == kHomeBuffer) return "it adds from home, where gradients end";
+    const std::string_view source = fault_of_gradient(storage, op, op.source_state);
+    return source.empty() ? fault_of_gradient(storage, op, op.state) : source;
+  }
+  if (op.kind == OpKind::kDelta) return {};
+  if (op.payload != Payload::kKeyValue && op.payload != Payload::kQuerySide)
+    return "neither keys nor the query side travel";
+  const int32_t staying = op.payload == Payload::kKeyValue ? op.q_shard : op.kv_shard;
+  if (staying != id.rank) return "the side that stays is not the rank's own";
+  return fault_of_gradient(storage, op, op.state);
+}
+
 std::string_view fault_of_attend(const RingProgram& program, OpId id) {
   if (!program.has_attention) return {};
   const Op& op = program.op(id);
@@ -128,8 +175,25 @@ std::string_view fault_of_attend(const RingProgram& program, OpId id) {
   if (op.head_begin < 0 || op.head_begin >= op.head_end || op.head_end > program.problem.heads) {
     return "its heads do not exist";
   }
+  if (op.kind == OpKind::kBackward) return fault_of_backward(program, id);
   if (op.state < 0 || op.state >= storage.states) return "its state does not exist";
   return {};
+}
+
+int32_t buffers_of(const RankStorage& storage, Payload payload) {
+  switch (payload) {
+    case Payload::kKeyValue:
+    case Payload::kQuery:
+    case Payload::kPartial:
+    case Payload::kOutput:
+      return storage.buffers;
+    case Payload::kQuerySide:
+      return storage.query_buffers;
+    case Payload::kKeyGradients:
+    case Payload::kQueryGradients:
+      return storage.gradient_buffers;
+  }
+  return 0;
 }
 
 std::string_view fault_of(const RingProgram& program, OpId id) {
@@ -137,7 +201,7 @@ std::string_view fault_of(const RingProgram& program, OpId id) {
   const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
   if (op.lane < 0 || op.lane >= program.lanes) return "the lane does not exist";
   if (program.has_attention && op.buffer != kHomeBuffer &&
-      (op.buffer < 0 || op.buffer >= storage.buffers)) {
+      (op.buffer < 0 || op.buffer >= buffers_of(storage, op.payload))) {
     return "the buffer does not exist";
   }
   switch (op.kind) {
@@ -145,7 +209,11 @@ std::string_view fault_of(const RingProgram& program, OpId id) {
     case OpKind::kReceive:
       return fault_of_transfer(program, id);
     case OpKind::kAttend:
+    case OpKind::kBackward:
       return fault_of_attend(program, id);
+    case OpKind::kAdd:
+    case OpKind::kDelta:
+      return fault_of_backward(program, id);
     case OpKind::kMerge:
       if (op.source_state < 0 || op.source_state >= storage.states || op.state < 0 ||
           op.state >= storage.states || op.state == op.source_state) {

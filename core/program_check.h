@@ -17,7 +17,9 @@ enum class FaultKind {
   kWrongContents,  ///< An op reads keys that its buffer does not hold.
   kPairsMissing,   ///< Visible (query, key) pairs are never computed.
   kPairsRepeated,  ///< Visible pairs are computed more than once.
-  kBadOp,          ///< An op refers to a rank, lane, buffer or token that does not exist.
+  kGradientsLost,  ///< A share of the gradients never comes home.
+  kGradientsRepeated,  ///< A share of the gradients comes home more than once.
+  kBadOp,              ///< An op refers to a rank, lane, buffer or token that does not exist.
 };
 std::string_view name(FaultKind kind);
 

@@ -1,6 +1,9 @@
 // Buffers: nothing is overwritten while it may be read, and everybody reads what is there.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "core/program_check_parts.h"
 
 namespace ring::check {
@@ -44,9 +47,27 @@ class Order {
 };
 
 struct Contents {
-  const Op* written_by = nullptr;
+  const Op* written_by = nullptr;  ///< The last that wrote or added.
   std::vector<const Op*> readers;
 };
+
+/// Which set of buffers a payload lies in: keys, query side, gradients.
+constexpr int kPlainSet = 0, kQuerySideSet = 1, kGradientSet = 2;
+int buffer_set(Payload payload) {
+  if (is_gradient(payload)) return kGradientSet;
+  return payload == Payload::kQuerySide ? kQuerySideSet : kPlainSet;
+}
+
+/// Tokens of the side that a transfer or what is read is about.
+struct TokenSpan {
+  int32_t shard;
+  int64_t begin, end;
+};
+TokenSpan tokens_of(const Op& op) {
+  const bool is_of_keys = op.payload == Payload::kKeyValue || op.payload == Payload::kKeyGradients;
+  if (is_of_keys) return {op.kv_shard, op.kv_begin, op.kv_end};
+  return {op.q_shard, op.q_begin, op.q_end};
+}
 
 class RankChecker {
  public:
@@ -61,9 +82,17 @@ class RankChecker {
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const Op& op = ops_.ops[i];
       if (op.kind == OpKind::kReceive && op.buffer != kHomeBuffer) {
-        write(op, i);
-      } else if (op.kind == OpKind::kAttend || op.kind == OpKind::kSend) {
-        op.buffer == kHomeBuffer ? read_home(op, i) : read(op, i);
+        write(op, i, contents(op.payload, op.buffer));
+      } else if (computes_pairs(op.kind) || op.kind == OpKind::kSend) {
+        op.buffer == kHomeBuffer ? read_home(op, i) : read(op, i, contents(op.payload, op.buffer));
+      }
+      if (op.kind == OpKind::kAdd) {
+        Contents& source = buffers_[{kGradientSet, op.source_state}];
+        read(op, i, source);
+      }
+      const bool adds = op.kind == OpKind::kAdd || op.kind == OpKind::kBackward;
+      if (adds && op.state != kHomeBuffer) {
+        write(op, i, buffers_[{kGradientSet, op.state}]);
       }
     }
   }
@@ -80,8 +109,11 @@ class RankChecker {
     faults_.push_back({kind, std::move(text), std::move(ids)});
   }
 
-  void write(const Op& op, size_t i) {
-    Contents& contents = buffers_[op.buffer];
+  Contents& contents(Payload payload, int32_t buffer) {
+    return buffers_[{buffer_set(payload), buffer}];
+  }
+
+  void write(const Op& op, size_t i, Contents& contents) {
     for (const Op* reader : contents.readers) {
       if (!order_.is_before(*reader, i)) {
         add(FaultKind::kBufferRace, i, "may overwrite what is still read by", reader);
@@ -93,8 +125,7 @@ class RankChecker {
     contents = {&op, {}};
   }
 
-  void read(const Op& op, size_t i) {
-    Contents& contents = buffers_[op.buffer];
+  void read(const Op& op, size_t i, Contents& contents) {
     if (contents.written_by == nullptr) {
       add(FaultKind::kWrongContents, i, "reads a buffer that nothing was received into");
       return;
@@ -104,19 +135,23 @@ class RankChecker {
     }
     contents.readers.push_back(&op);
     const Op& held = *contents.written_by;
-    if (op.kv_shard < 0 && held.kv_shard < 0) return;  // A program without keys.
-    if (op.kv_shard != held.kv_shard || op.kv_begin < held.kv_begin || op.kv_end > held.kv_end ||
-        op.kv_begin - held.kv_begin != op.buffer_begin - held.buffer_begin) {
-      add(FaultKind::kWrongContents, i, "reads keys that the buffer does not hold; it holds",
+    if (is_gradient(op.payload)) return;  // Whose shares these are is followed by check_gradients.
+    const TokenSpan wanted = tokens_of(op), found = tokens_of(held);
+    if (wanted.shard < 0 && found.shard < 0) return;  // A program without keys.
+    if (op.payload != held.payload || wanted.shard != found.shard || wanted.begin < found.begin ||
+        wanted.end > found.end ||
+        wanted.begin - found.begin != op.buffer_begin - held.buffer_begin) {
+      add(FaultKind::kWrongContents, i, "reads tokens that the buffer does not hold; it holds",
           &held);
     }
   }
 
   void read_home(const Op& op, size_t i) {
-    if (!program_.has_attention || op.kv_shard < 0) return;
-    if (op.kv_shard != rank_ || op.buffer_begin != op.kv_begin ||
-        op.kv_end > program_.partition.shard_tokens(rank_)) {
-      add(FaultKind::kWrongContents, i, "reads keys that are not in the rank's own shard");
+    const TokenSpan wanted = tokens_of(op);
+    if (!program_.has_attention || wanted.shard < 0) return;
+    if (wanted.shard != rank_ || op.buffer_begin != wanted.begin ||
+        wanted.end > program_.partition.shard_tokens(rank_)) {
+      add(FaultKind::kWrongContents, i, "reads tokens that are not in the rank's own shard");
     }
   }
 
@@ -124,7 +159,7 @@ class RankChecker {
   const RankProgram& ops_;
   const int rank_;
   const Order order_;
-  std::map<int32_t, Contents> buffers_;
+  std::map<std::pair<int, int32_t>, Contents> buffers_;  ///< By set and number.
   std::vector<Fault>& faults_;
 };
 
@@ -135,12 +170,14 @@ void check_buffers(const RingProgram& program, const Match& match, std::vector<F
   for (const auto& [send_id, receive_id] : match.receive_of) {
     const Op& send = program.op(send_id);
     const Op& receive = program.op(receive_id);
-    if (send.kv_shard == receive.kv_shard && send.kv_begin == receive.kv_begin &&
-        send.kv_end == receive.kv_end) {
+    if (send.payload == receive.payload && send.kv_shard == receive.kv_shard &&
+        send.kv_begin == receive.kv_begin && send.kv_end == receive.kv_end &&
+        send.q_shard == receive.q_shard && send.q_begin == receive.q_begin &&
+        send.q_end == receive.q_end) {
       continue;
     }
     faults.push_back({FaultKind::kWrongContents,
-                      fmt::format("{} brings other keys than {} expects",
+                      fmt::format("{} brings other tokens than {} expects",
                                   describe(program, send_id), describe(program, receive_id)),
                       {send_id, receive_id}});
   }

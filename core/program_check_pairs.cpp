@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "core/program_check_parts.h"
 
@@ -42,15 +44,30 @@ void check_disjoint(const RingProgram& program, std::vector<Rectangle>& rectangl
 void check_pairs(const RingProgram& program, std::vector<Fault>& faults) {
   if (!program.has_attention) return;
   const Partition& partition = program.partition;
-  std::map<std::pair<int32_t, int32_t>, std::vector<Rectangle>> rectangles;
-  std::vector<int64_t> computed(static_cast<size_t>(partition.ranks()), 0);  // Pairs x heads.
+  using Group = std::tuple<OpKind, int32_t, int32_t, int32_t>;  // Kind, micro-step, shards.
+  std::map<Group, std::vector<Rectangle>> rectangles;
+  std::map<std::pair<OpKind, int32_t>, std::vector<int64_t>> computed;  // Pairs x heads by shard.
+  for (int32_t step = 0; step < program.tuning.accumulation_steps; ++step) {
+    const std::vector<int64_t> none(static_cast<size_t>(partition.ranks()), 0);
+    if (has_forward(program.problem.pass)) computed[{OpKind::kAttend, step}] = none;
+    if (has_backward(program.problem.pass)) computed[{OpKind::kBackward, step}] = none;
+  }
   for (int rank = 0; rank < program.ranks(); ++rank) {
     const auto& ops = program.rank_programs[static_cast<size_t>(rank)].ops;
     for (size_t i = 0; i < ops.size(); ++i) {
       const Op& op = ops[i];
-      if (op.kind != OpKind::kAttend) continue;
+      if (!computes_pairs(op.kind)) continue;
       const OpId id{rank, static_cast<int64_t>(i)};
-      rectangles[{op.q_shard, op.kv_shard}].push_back({&op, id});
+      const auto sums = computed.find({op.kind, op.micro_step});
+      if (sums == computed.end()) {
+        faults.push_back(
+            {FaultKind::kBadOp,
+             fmt::format("{} is of a pass or micro-step that the program does not have",
+                         describe(program, id)),
+             {id}});
+        continue;
+      }
+      rectangles[{op.kind, op.micro_step, op.q_shard, op.kv_shard}].push_back({&op, id});
       const int64_t pairs = program.problem.mask.count_visible(
           slice(partition.shard(op.q_shard), op.q_begin, op.q_end),
           slice(partition.shard(op.kv_shard), op.kv_begin, op.kv_end));
@@ -60,21 +77,23 @@ void check_pairs(const RingProgram& program, std::vector<Fault>& faults) {
                                       op.visible_pairs, pairs),
                           {id}});
       }
-      computed[static_cast<size_t>(op.q_shard)] += pairs * (op.head_end - op.head_begin);
+      sums->second[static_cast<size_t>(op.q_shard)] += pairs * (op.head_end - op.head_begin);
     }
   }
-  for (auto& [shards, entry] : rectangles) check_disjoint(program, entry, faults);
+  for (auto& [group, entry] : rectangles) check_disjoint(program, entry, faults);
   for (int shard = 0; shard < partition.ranks(); ++shard) {
     const int64_t wanted =
         program.problem.heads *
         program.problem.mask.count_visible(partition.shard(shard), {{0, partition.seq_len(), 1}});
-    const int64_t found = computed[static_cast<size_t>(shard)];
-    if (found >= wanted) continue;
-    faults.push_back({FaultKind::kPairsMissing,
-                      fmt::format("the queries of shard {} see {} (head, query, key) triples, but "
-                                  "only {} are computed",
-                                  shard, wanted, found),
-                      {}});
+    for (const auto& [group, sums] : computed) {
+      const int64_t found = sums[static_cast<size_t>(shard)];
+      if (found >= wanted) continue;
+      faults.push_back({FaultKind::kPairsMissing,
+                        fmt::format("the queries of shard {} see {} (head, query, key) triples, "
+                                    "but only {} are computed by {} ops",
+                                    shard, wanted, found, name(group.first)),
+                        {}});
+    }
   }
 }
 

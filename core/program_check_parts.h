@@ -18,5 +18,7 @@ Match check_messages(const RingProgram& program, std::vector<Fault>& faults);
 void check_deadlock(const RingProgram& program, const Match& match, std::vector<Fault>& faults);
 void check_buffers(const RingProgram& program, const Match& match, std::vector<Fault>& faults);
 void check_pairs(const RingProgram& program, std::vector<Fault>& faults);
+/// Expects a program without deadlock; finds nothing in one that has any.
+void check_gradients(const RingProgram& program, const Match& match, std::vector<Fault>& faults);
 
 }  // namespace ring::check

@@ -11,8 +11,12 @@
 namespace ring {
 namespace {
 
-constexpr std::array kKinds = {OpKind::kAttend,   OpKind::kSend, OpKind::kReceive, OpKind::kMerge,
-                               OpKind::kFinalize, OpKind::kCopy, OpKind::kCompute};
+constexpr std::array kKinds = {
+    OpKind::kAttend, OpKind::kSend,    OpKind::kReceive,  OpKind::kMerge, OpKind::kFinalize,
+    OpKind::kCopy,   OpKind::kCompute, OpKind::kBackward, OpKind::kDelta, OpKind::kAdd};
+constexpr std::array kPayloads = {
+    Payload::kKeyValue,  Payload::kQuery,        Payload::kPartial,       Payload::kOutput,
+    Payload::kQuerySide, Payload::kKeyGradients, Payload::kQueryGradients};
 
 std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find('#'));
@@ -116,6 +120,21 @@ class Reader {
     refuse(fmt::format("'{}' is no kind of op", word), "allowed: " + names);
   }
 
+  Payload payload_of(std::string_view word) const {
+    std::string names;
+    for (const Payload payload : kPayloads) {
+      if (word == name(payload)) return payload;
+      names += (names.empty() ? "" : ", ") + std::string(name(payload));
+    }
+    refuse(fmt::format("'{}' is no payload", word), "allowed: " + names);
+  }
+
+  int32_t gradient_or_state(std::string_view value, std::string_view key, const Op& op) const {
+    const bool is_gradient_op = op.kind == OpKind::kBackward || op.kind == OpKind::kAdd;
+    if (is_gradient_op && value == "home") return kHomeBuffer;
+    return small(value, key, 0, int64_t{1} << 30);
+  }
+
   void read_range(std::string_view value, std::string_view key, int64_t& begin,
                   int64_t& end) const {
     const size_t dots = value.find("..");
@@ -178,6 +197,10 @@ class Reader {
       op.buffer = value == "home" ? kHomeBuffer : small(value, key, 0, kLarge);
     } else if (key == "at") {
       op.buffer_begin = integer(value, key);
+    } else if (key == "payload") {
+      op.payload = payload_of(value);
+    } else if (key == "micro") {
+      op.micro_step = small(value, key, 0, kLarge);
     } else if (key == "shard") {
       op.kv_shard = small(value, key, 0, program_.ranks() - 1);
     } else if (key == "kv") {
@@ -192,7 +215,7 @@ class Reader {
       op.head_begin = small(value.substr(0, value.find("..")), key, 0, kLarge);
       op.head_end = static_cast<int32_t>(end);
     } else if (key == "state") {
-      op.state = small(value, key, 0, kLarge);
+      op.state = gradient_or_state(value, key, op);
     } else if (key == "source") {
       op.source_state = small(value, key, 0, kLarge);
     } else if (key == "pairs") {
@@ -206,7 +229,7 @@ class Reader {
     } else {
       refuse(fmt::format("key '{}' is not known for {}", key, name(op.kind)),
              "allowed: after, to, from, msg, bytes, time, step, buffer, at, shard, kv, qshard, q, "
-             "heads, state, source, pairs, rows, edges, flops");
+             "heads, state, source, pairs, rows, edges, flops, payload, micro");
     }
   }
 
@@ -239,7 +262,13 @@ std::string op_text(const Op& op, int rank) {
   }
   if (op.q_end != 0) add("q", fmt::format("{}..{}", op.q_begin, op.q_end));
   if (op.head_end != 0) add("heads", fmt::format("{}..{}", op.head_begin, op.head_end));
-  if (op.state != 0) add("state", op.state);
+  if (op.payload != Payload::kKeyValue) add("payload", name(op.payload));
+  if (op.micro_step != 0) add("micro", op.micro_step);
+  if (op.state == kHomeBuffer) {
+    add("state", "home");
+  } else if (op.state != 0) {
+    add("state", op.state);
+  }
   if (op.source_state >= 0) add("source", op.source_state);
   if (op.visible_pairs != 0) add("pairs", op.visible_pairs);
   if (op.active_rows != 0) add("rows", op.active_rows);

@@ -20,6 +20,32 @@ std::string_view name(OpKind kind) {
       return "finalize";
     case OpKind::kCompute:
       return "compute";
+    case OpKind::kBackward:
+      return "backward";
+    case OpKind::kDelta:
+      return "delta";
+    case OpKind::kAdd:
+      return "add";
+  }
+  return "?";
+}
+
+std::string_view name(Payload payload) {
+  switch (payload) {
+    case Payload::kKeyValue:
+      return "kv";
+    case Payload::kQuery:
+      return "query";
+    case Payload::kPartial:
+      return "partial";
+    case Payload::kOutput:
+      return "output";
+    case Payload::kQuerySide:
+      return "query-side";
+    case Payload::kKeyGradients:
+      return "key-gradients";
+    case Payload::kQueryGradients:
+      return "query-gradients";
   }
   return "?";
 }

@@ -23,8 +23,33 @@ enum class OpKind : uint8_t {
   kCopy,      ///< Copies `bytes` on the rank.
   kFinalize,  ///< Divides the state and writes output and lse.
   kCompute,   ///< Computes for a given time; for programs without attention.
+  kBackward,  ///< Adds one block of (query, key) pairs to dQ, dK and dV.
+  kDelta,     ///< Prepares the backward pass: rows of (lse, sum of dO * O); resets gradients.
+  kAdd,       ///< Adds gradient buffer `source_state` to gradient buffer `state`.
 };
+inline constexpr int kOpKinds = 10;
 std::string_view name(OpKind kind);
+/// Attend or backward: what computes (query, key) pairs.
+constexpr bool computes_pairs(OpKind kind) {
+  return kind == OpKind::kAttend || kind == OpKind::kBackward;
+}
+
+/// What a message carries, a buffer holds or a copy moves. Of the heads [head_begin, head_end) of
+/// the op; K and V of the KV heads that these query heads read; 0..0 means all heads. A backward op
+/// names the side that travels: K and V, or the query side.
+enum class Payload : uint8_t {
+  kKeyValue,        ///< K and V of keys, in the model dtype.
+  kQuery,           ///< Q of query rows, in the model dtype.
+  kPartial,         ///< A partial result of query rows: output and lse, fp32. Lies in a state.
+  kOutput,          ///< The finished output of query rows, in the model dtype.
+  kQuerySide,       ///< Q, dO (model dtype), lse and delta (fp32) of query rows.
+  kKeyGradients,    ///< dK and dV of keys, fp32. Lies in a gradient buffer.
+  kQueryGradients,  ///< dQ of query rows, fp32. Lies in a gradient buffer.
+};
+std::string_view name(Payload payload);
+constexpr bool is_gradient(Payload payload) {
+  return payload == Payload::kKeyGradients || payload == Payload::kQueryGradients;
+}
 
 /// When a transfer may start: when the sender is ready, or when both sides are.
 enum class Protocol : uint8_t { kRendezvous, kEager };
@@ -50,6 +75,7 @@ inline constexpr int32_t kHomeBuffer = -1;
 struct Op {
   OpKind kind = OpKind::kCompute;
   Protocol protocol = Protocol::kRendezvous;  ///< Of a send.
+  Payload payload = Payload::kKeyValue;       ///< Of a transfer; of a backward op: what travels.
   int32_t lane = kComputeLane;
   int64_t lane_position = 0;  ///< Number within the lane.
 
@@ -59,16 +85,18 @@ struct Op {
   Bytes bytes = 0;           ///< On the wire, or copied.
   Picoseconds fixed_ps = 0;  ///< Duration of a compute op.
 
-  int32_t buffer = kHomeBuffer;          ///< Read by attend and send, written by receive.
-  int32_t kv_shard = -1;                 ///< Rank whose keys these are.
-  int64_t kv_begin = 0, kv_end = 0;      ///< Keys, in local order of that shard.
-  int64_t buffer_begin = 0;              ///< Token of the buffer at which kv_begin lies.
-  int32_t q_shard = -1;                  ///< Rank whose query rows these are.
-  int64_t q_begin = 0, q_end = 0;        ///< Query rows, in local order of that shard.
+  int32_t micro_step = 0;            ///< Repetition of the whole pass that the op belongs to.
+  int32_t buffer = kHomeBuffer;      ///< Read by attend and send, written by receive.
+  int32_t kv_shard = -1;             ///< Rank whose keys these are.
+  int64_t kv_begin = 0, kv_end = 0;  ///< Keys, in local order of that shard.
+  int64_t buffer_begin = 0;          ///< Token of the buffer at which the op's first token lies.
+  int32_t q_shard = -1;              ///< Rank whose query rows these are.
+  int64_t q_begin = 0, q_end = 0;    ///< Query rows, in local order of that shard.
   int32_t head_begin = 0, head_end = 0;  ///< Query heads.
-  int32_t state = 0;                     ///< Attention state continued, merged into, or finalized.
-  int32_t source_state = -1;             ///< Merge: state that is merged and becomes free.
-  bool starts_state = false;             ///< Resets the rows of `state` first.
+  int32_t state = 0;          ///< Attention state continued, merged into, or finalized; of backward
+                              ///< and add the gradient buffer that is added to.
+  int32_t source_state = -1;  ///< Merge, add: what is merged or added, and becomes free.
+  bool starts_state = false;  ///< Resets the rows of `state` first.
 
   int64_t visible_pairs = 0;  ///< Exact visible (query, key) pairs, per head and batch element.
   int64_t active_rows = 0;    ///< Query rows that see at least one key of the block.
@@ -86,6 +114,11 @@ struct RankStorage {
   Tokens buffer_tokens = 0;  ///< KV tokens of one receive buffer.
   int32_t buffers = 0;
   int32_t states = 1;
+  Tokens query_buffer_tokens = 0;  ///< Query rows of one receive buffer of the query side.
+  int32_t query_buffers = 0;
+  Tokens gradient_tokens = 0;  ///< Tokens of one gradient buffer.
+  int32_t gradient_buffers = 0;
+  Payload gradients = Payload::kKeyGradients;  ///< What the gradient buffers hold.
 };
 
 /// The ops of one rank in an order in which every dep precedes its op.
@@ -137,6 +170,8 @@ class ProgramSource {
   virtual std::string name() const { return {}; }
   /// What the attention ops compute; null for programs without any.
   virtual const Problem* problem() const { return nullptr; }
+  /// What the generator decided, and why, as sentences.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// A divisor d of the number of ranks such that rank r + d does the same as rank r, with d added
   /// (modulo the ranks) to every peer and shard, and messages of other numbers; 0: none is known.
   virtual int rotation() const { return 0; }
@@ -153,6 +188,7 @@ struct RingProgram {
   Problem problem;
   Tuning tuning;
   Partition partition = Partition::contiguous(0, 1);
+  std::vector<std::string> notes;  ///< What the generator decided, and why.
 
   int ranks() const { return static_cast<int>(rank_programs.size()); }
   const Op& op(OpId id) const {

@@ -155,7 +155,11 @@ int64_t RunGraph::latest_that_ran(int32_t rank, int32_t lane, int64_t position) 
 bool RunGraph::is_credit(const Op& op, int64_t predecessor) const {
   if (op.kind != OpKind::kReceive || op.buffer == kHomeBuffer) return false;
   const Op& before = this->op(predecessor);
-  return (before.kind == OpKind::kAttend || before.kind == OpKind::kSend) &&
+  if (is_gradient(op.payload)) {
+    return before.kind == OpKind::kAdd ? before.source_state == op.buffer
+                                       : before.kind == OpKind::kSend && before.buffer == op.buffer;
+  }
+  return (computes_pairs(before.kind) || before.kind == OpKind::kSend) &&
          before.buffer == op.buffer;
 }
 

@@ -14,6 +14,25 @@
 namespace ring {
 namespace {
 
+void validate_backward(const Problem& problem, const Tuning& tuning) {
+  if (tuning.accumulation_steps < 1) {
+    throw_usage(
+        fmt::format("accumulation is {}; it must be at least 1", tuning.accumulation_steps));
+  }
+  if (tuning.optimizer_gap_ps < 0) throw_usage("the optimizer gap is negative");
+  if (has_backward(problem.pass)) {
+    if (!tuning.is_deterministic) return;
+    throw_usage("deterministic mode covers the forward pass alone",
+                "gradients are the same in every run of one ring in any case; that they do not "
+                "depend on the ring size cannot be had (docs/numerics.md)");
+  }
+  if (tuning.backward != BackwardMoves::kAuto || tuning.accumulation_steps > 1 ||
+      tuning.optimizer_gap_ps > 0) {
+    throw_usage("what moves backward, accumulation and the optimizer gap need a backward pass",
+                "choose --pass forward+backward or backward");
+  }
+}
+
 void validate_tuning(const Problem& problem, const Tuning& tuning) {
   const auto positive = [](int64_t value, std::string_view what) {
     if (value < 1) throw_usage(fmt::format("{} is {}; it must be at least 1", what, value));
@@ -32,6 +51,7 @@ void validate_tuning(const Problem& problem, const Tuning& tuning) {
         fmt::format("lanes {} or depth {} is too large", tuning.lanes, tuning.pipeline_depth),
         "at most 1024 lanes and a depth of 1048576");
   }
+  validate_backward(problem, tuning);
   if (problem.seq_len() < 1) throw_usage("the sequence has no token");
 }
 
@@ -105,7 +125,9 @@ std::unique_ptr<ProgramSource> plan_source(const Problem& problem, const Tuning&
 }
 
 RingProgram plan(const Problem& problem, const Tuning& tuning) {
-  RingProgram program = materialize(*plan_source(problem, tuning));
+  const std::unique_ptr<ProgramSource> source = plan_source(problem, tuning);
+  RingProgram program = materialize(*source);
+  program.notes = source->notes();
   program.name = fmt::format("{} {} x{}", tuning.strategy, tuning.partition, tuning.ranks);
   program.has_attention = true;
   program.problem = problem;

@@ -28,6 +28,12 @@ std::string describe(const Tuning& tuning) {
   text += fmt::format(", depth {}", tuning.pipeline_depth);
   if (tuning.lanes != 1) text += fmt::format(", {} lanes", tuning.lanes);
   if (tuning.is_deterministic) text += ", deterministic";
+  if (tuning.backward == BackwardMoves::kKeys) text += ", K and V travel backward";
+  if (tuning.backward == BackwardMoves::kQueries) text += ", the query side travels backward";
+  if (tuning.accumulation_steps > 1)
+    text += fmt::format(", {} passes a step", tuning.accumulation_steps);
+  if (tuning.optimizer_gap_ps > 0)
+    text += fmt::format(", optimizer gap {}", format_time(tuning.optimizer_gap_ps));
   return text;
 }
 
@@ -46,7 +52,8 @@ std::string bottleneck_sentence(const Blame& blame) {
   const auto of = [&blame](BlameKind kind) { return blame.of(kind); };
   std::array<Share, 6> shares = {{
       {"computation", of(BlameKind::kAttend) + of(BlameKind::kCompute) + of(BlameKind::kMerge) +
-                          of(BlameKind::kFinalize) + of(BlameKind::kCopy)},
+                          of(BlameKind::kFinalize) + of(BlameKind::kCopy) +
+                          of(BlameKind::kBackward) + of(BlameKind::kGradients)},
       {"transfers that nothing covers",
        of(BlameKind::kHop) + of(BlameKind::kFill) + of(BlameKind::kDrain)},
       {"sharing of cores, links or memory", of(BlameKind::kContention)},

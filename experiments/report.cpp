@@ -22,6 +22,7 @@ std::vector<ReportLine> setup_lines(const RingProgram& program,
   if (program.has_attention) {
     lines.push_back({"problem", describe(program.problem)});
     lines.push_back({"tuning", describe(program.tuning)});
+    for (const std::string& note : program.notes) lines.push_back({"plan", note});
   }
   if (machine) {
     lines.push_back({"machine", machine->note, machine->is_stand_in ? Tone::kWarn : Tone::kPlain});

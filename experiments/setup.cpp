@@ -34,7 +34,7 @@ void SetupOptions::declare_problem(VerbOptions& options) {
   options.text("--dtype", dtype_, "TYPE", "fp32, bf16 or fp16 [fp32]");
   options.text("--mask", mask_, "MASK",
                "full, causal, window:W, chunked:C, prefix:P, docs:0,9,17 [causal]");
-  options.text("--pass", pass_, "PASS", "forward or forward+backward [forward]");
+  options.text("--pass", pass_, "PASS", "forward, forward+backward or backward [forward]");
 }
 
 void SetupOptions::declare_tuning(VerbOptions& options) {
@@ -50,6 +50,13 @@ void SetupOptions::declare_tuning(VerbOptions& options) {
   options.count("--lanes", lanes_, "Send and receive lanes of a rank [1]", {1, 64});
   options.flag("--deterministic", is_deterministic_,
                "Merge in global order: the result does not depend on the ring");
+  options.text("--backward", backward_, "SIDE",
+               "What travels in the backward pass: kv (K and V, with dK and dV),\n"
+               "q (Q and dO, with dQ), or auto for what is fewer bytes [auto]");
+  options.count("--accumulate", accumulate_,
+                "Times the pass is repeated, its gradients summed in fp32 [1]", {1, 1 << 16});
+  options.time("--optimizer-gap", optimizer_gap_ps_,
+               "Computation of other kind after those, on every rank [0s]");
 }
 
 void SetupOptions::declare_machine(VerbOptions& options) {
@@ -73,7 +80,8 @@ bool SetupOptions::has_problem() const {
 
 bool SetupOptions::is_any_given() const {
   const bool has_tuning = strategy_ || partition_ || ranks_ || block_ || blocks_per_message_ ||
-                          depth_ || lanes_ || is_deterministic_;
+                          depth_ || lanes_ || is_deterministic_ || backward_ || accumulate_ ||
+                          optimizer_gap_ps_;
   return has_problem() || has_tuning || scenario_ || machine_ || is_config_wanted_;
 }
 
@@ -114,6 +122,9 @@ void SetupOptions::apply_tuning(Tuning& tuning) const {
   tuning.pipeline_depth = static_cast<int>(depth_.value_or(tuning.pipeline_depth));
   tuning.lanes = static_cast<int>(lanes_.value_or(tuning.lanes));
   tuning.is_deterministic = tuning.is_deterministic || is_deterministic_;
+  if (backward_) tuning.backward = parse_backward_moves(*backward_);
+  tuning.accumulation_steps = static_cast<int>(accumulate_.value_or(tuning.accumulation_steps));
+  tuning.optimizer_gap_ps = optimizer_gap_ps_.value_or(tuning.optimizer_gap_ps);
 }
 
 Scenario SetupOptions::resolve() const {

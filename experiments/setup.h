@@ -35,8 +35,9 @@ class SetupOptions {
   std::optional<std::string> scenario_, model_, machine_;
   std::optional<std::string> mask_, dtype_, pass_;
   std::optional<int64_t> layer_, batch_, heads_, kv_heads_, head_dim_, head_dim_v_, seq_;
-  std::optional<std::string> strategy_, partition_;
-  std::optional<int64_t> ranks_, block_, blocks_per_message_, depth_, lanes_;
+  std::optional<std::string> strategy_, partition_, backward_;
+  std::optional<int64_t> ranks_, block_, blocks_per_message_, depth_, lanes_, accumulate_;
+  std::optional<Picoseconds> optimizer_gap_ps_;
   bool is_deterministic_ = false;
   bool is_config_wanted_ = false;
 };

@@ -1,4 +1,4 @@
-// Where the values of Q, K and V come from, by global token position, and how they are stored.
+// Where the values of Q, K, V and dO come from, by global token position, and how they are stored.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace ring {
 
-enum class Tensor { kQuery, kKey, kValue };
+/// The gradient of the output, dO, is an input of the backward pass.
+enum class Tensor { kQuery, kKey, kValue, kOutputGradient };
 
 /// Gives values by global position, so that every partition sees the same data. Called from
 /// several threads at once.

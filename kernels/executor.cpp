@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/program_check.h"
+#include "core/strategy.h"
 #include "kernels/cores.h"
 #include "kernels/executor_lane.h"
 #include "kernels/transport/in_process.h"
@@ -30,9 +31,6 @@ int32_t open_message(Transport& transport, int rank, const Op& op) {
 }
 
 void require_runnable(const RingProgram& program) {
-  if (program.has_attention && program.problem.pass != Pass::kForward)
-    throw Error(ErrorKind::kUnavailable, "the executor runs the forward pass only",
-                "choose the forward pass");
   for (const RankProgram& rank : program.rank_programs) {
     for (const Op& op : rank.ops) {
       const bool is_attention =
@@ -62,6 +60,8 @@ struct CpuExecutor::Impl {
   };
 
   Impl(const RingProgram& program_in, const DataSource& data, ExecutorOptions options_in);
+  void run_forward(const DataSource& data);
+  void take_forward(int rank);
   ~Impl();
 
   void prepare_rank(int rank);
@@ -75,6 +75,17 @@ struct CpuExecutor::Impl {
   void collect();
   /// Rank that holds a token, and its row there.
   std::pair<int, int64_t> place_of(int64_t position) const;
+  /// One token of a (token, batch, head, dim) tensor of its owner.
+  template <class Choose>
+  std::span<const float> gradients(int64_t batch, int64_t position, int64_t heads, int64_t dim,
+                                   const Choose& choose) const {
+    RING_ASSERT(program.has_attention && has_backward(program.problem.pass));
+    const auto [rank, row] = place_of(position);
+    const Pages* const pages = choose(ranks[static_cast<size_t>(rank)]->memory.backward);
+    const int64_t width = heads * dim;
+    return {pages->template as<float>() + (row * program.problem.batch + batch) * width,
+            static_cast<size_t>(width)};
+  }
   uint32_t lane_count() const { return static_cast<uint32_t>(ranks.size()) * lanes; }
 
   const RingProgram& program;
@@ -84,6 +95,10 @@ struct CpuExecutor::Impl {
   uint32_t lanes = 0;
   InProcessTransport transport;
   std::vector<std::unique_ptr<Rank>> ranks;
+
+  /// What a backward pass begins with; only while the executor is made.
+  std::unique_ptr<RingProgram> forward_program;
+  std::unique_ptr<CpuExecutor> forward;
 
   // How the threads and the caller wait for each other.
   Gate prepared;    ///< Lanes that are ready for their first run.
@@ -107,6 +122,7 @@ CpuExecutor::Impl::Impl(const RingProgram& program_in, const DataSource& data,
     : program(program_in), options(options_in), lanes(static_cast<uint32_t>(program.lanes)) {
   require_sound(program);
   require_runnable(program);
+  if (program.has_attention && program.problem.pass == Pass::kBackward) run_forward(data);
   used_cores = options.cores > 0 ? std::min(options.cores, cores.count()) : cores.count();
   for (int rank = 0; rank < program.ranks(); ++rank) prepare_rank(rank);
   timeline.origin = TimelineOrigin::kMeasured;
@@ -115,6 +131,46 @@ CpuExecutor::Impl::Impl(const RingProgram& program_in, const DataSource& data,
   timeline.lanes = program.lanes;
   timeline.slices.reserve(blank_slices.size());
   start_threads(data);
+  forward.reset();
+  forward_program.reset();
+}
+
+void CpuExecutor::Impl::run_forward(const DataSource& data) {
+  Problem problem = program.problem;
+  problem.pass = Pass::kForward;
+  Tuning tuning = program.tuning;
+  tuning.backward = BackwardMoves::kAuto;
+  tuning.accumulation_steps = 1;
+  tuning.optimizer_gap_ps = 0;
+  forward_program = std::make_unique<RingProgram>(plan(problem, tuning));
+  forward = std::make_unique<CpuExecutor>(*forward_program, data, options);
+  if (!forward->run().is_complete)
+    throw Error(ErrorKind::kInterrupted, "stopped during the forward pass");
+}
+
+/// Copies output and lse; the shards of both programs are the same.
+void CpuExecutor::Impl::take_forward(int rank) {
+  if (!forward) return;
+  const RankMemory& memory = ranks[static_cast<size_t>(rank)]->memory;
+  const Problem& problem = program.problem;
+  std::vector<float> out(static_cast<size_t>(problem.heads * problem.head_dim_v));
+  std::vector<float> lse(static_cast<size_t>(problem.heads));
+  int64_t row = 0;
+  for (const AffineRange& range : program.partition.shard(rank)) {
+    for (int64_t i = 0; i < range.count; ++i, ++row) {
+      for (int64_t batch = 0; batch < problem.batch; ++batch) {
+        forward->read_output(batch, range.position(i), out, lse);
+        const std::span<const std::byte> bytes = forward->output_bytes(batch, range.position(i));
+        std::copy(
+            bytes.begin(), bytes.end(),
+            memory.out.data() + (row * problem.batch + batch) * static_cast<int64_t>(bytes.size()));
+        for (int64_t head = 0; head < problem.heads; ++head) {
+          memory.lse.as<float>()[(batch * problem.heads + head) * memory.rows + row] =
+              lse[static_cast<size_t>(head)];
+        }
+      }
+    }
+  }
 }
 
 CpuExecutor::Impl::~Impl() {
@@ -136,8 +192,7 @@ void CpuExecutor::Impl::prepare_rank(int rank) {
     prepared_op.index = static_cast<int64_t>(i);
     prepared_op.deps = rank_program.deps_of(op);
     prepared_op.slot = open_message(transport, rank, op);
-    if (op.kind == OpKind::kAttend)
-      prepared_op.spans = prepare_spans(program, rank, op, kept_bytes);
+    if (computes_pairs(op.kind)) prepared_op.spans = prepare_spans(program, op, kept_bytes);
     by_lane[static_cast<size_t>(op.lane)].push_back(std::move(prepared_op));
   }
   for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -200,7 +255,10 @@ void CpuExecutor::Impl::prepare_lane(int rank, int lane, const DataSource& data)
   try {
     cores.bind_this_thread(rank % used_cores);
     Rank& at = *ranks[static_cast<size_t>(rank)];
-    if (lane == kComputeLane) at.memory.fill(program, rank, data);
+    if (lane == kComputeLane) {
+      at.memory.fill(program, rank, data);
+      take_forward(rank);
+    }
     at.lanes[static_cast<size_t>(lane)]->reserve();
   } catch (...) {
     fail(std::current_exception());
@@ -310,6 +368,24 @@ void CpuExecutor::read_output(int64_t batch, int64_t position, std::span<float> 
     const int64_t at = (batch * problem.heads + static_cast<int64_t>(head)) * memory.rows + row;
     lse[head] = memory.lse.as<float>()[at];
   }
+}
+
+std::span<const float> CpuExecutor::query_gradients(int64_t batch, int64_t position) const {
+  return impl_->gradients(batch, position, impl_->program.problem.heads,
+                          impl_->program.problem.head_dim,
+                          [](const BackwardMemory& memory) { return &memory.d_queries; });
+}
+
+std::span<const float> CpuExecutor::key_gradients(int64_t batch, int64_t position) const {
+  return impl_->gradients(batch, position, impl_->program.problem.kv_heads,
+                          impl_->program.problem.head_dim,
+                          [](const BackwardMemory& memory) { return &memory.d_keys.first; });
+}
+
+std::span<const float> CpuExecutor::value_gradients(int64_t batch, int64_t position) const {
+  return impl_->gradients(batch, position, impl_->program.problem.kv_heads,
+                          impl_->program.problem.head_dim_v,
+                          [](const BackwardMemory& memory) { return &memory.d_keys.second; });
 }
 
 Bytes CpuExecutor::storage_bytes(int rank) const {

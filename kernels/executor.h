@@ -24,6 +24,9 @@ struct ExecutorOptions {
 /// Prepares once and runs as often as wanted. All memory is taken at construction, touched first by
 /// the thread that will use it; runs allocate nothing and lock nothing.
 ///
+/// A program of the backward pass alone takes output and lse from a forward pass of the same
+/// problem and tuning, which is run once at construction.
+///
 /// Lanes of rank r are threads on core r modulo the number of cores. A lane does its ops in order;
 /// an op starts when the lane points it depends on are reached.
 class CpuExecutor {
@@ -42,7 +45,12 @@ class CpuExecutor {
   /// stored in the model dtype, `lse` (head) in natural log.
   void read_output(int64_t batch, int64_t position, std::span<float> out,
                    std::span<float> lse) const;
-  /// The stored bytes of the same output, (head, dim_v) in the model dtype.
+  /// Gradients of the last run, fp32: dQ (head, head_dim) of the token; dK (kv_head, head_dim) and
+  /// dV (kv_head, head_dim_v). Of a program with a backward pass.
+  std::span<const float> query_gradients(int64_t batch, int64_t position) const;
+  std::span<const float> key_gradients(int64_t batch, int64_t position) const;
+  std::span<const float> value_gradients(int64_t batch, int64_t position) const;
+  /// The stored bytes of the output, (head, dim_v) in the model dtype.
   std::span<const std::byte> output_bytes(int64_t batch, int64_t position) const;
 
   /// Bytes held by a rank: Q, its shard, receive buffers, states and output.

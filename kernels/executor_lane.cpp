@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "kernels/backward_run.h"
 
 namespace ring {
 namespace {
@@ -23,12 +24,12 @@ void busy_wait(Picoseconds time_ps) {
 
 }  // namespace
 
-OpSpans prepare_spans(const RingProgram& program, int rank, const Op& op, Bytes& kept_bytes) {
+OpSpans prepare_spans(const RingProgram& program, const Op& op, Bytes& kept_bytes) {
   OpSpans spans;
   const int64_t rows = op.q_end - op.q_begin;
   spans.sees_all = op.active_rows == rows && op.edge_rows == 0;
   if (spans.sees_all) return spans;
-  spans.queries = slice(program.partition.shard(rank), op.q_begin, op.q_end);
+  spans.queries = slice(program.partition.shard(op.q_shard), op.q_begin, op.q_end);
   spans.keys = slice(program.partition.shard(op.kv_shard), op.kv_begin, op.kv_end);
   const Bytes bytes = rows * static_cast<Bytes>(sizeof(cpu::KeySpan));
   if (bytes > kept_bytes) return spans;
@@ -49,14 +50,20 @@ LaneRunner::LaneRunner(const RankContext& context, int lane, std::vector<Prepare
 void LaneRunner::reserve() {
   int64_t bytes = 0, rows = 0;
   for (const PreparedOp& prepared : ops_) {
-    if (prepared.op->kind != OpKind::kAttend) continue;
-    bytes = std::max(bytes, cpu::workspace_bytes(shape_of(*prepared.op), workspace_.caches()));
+    if (!computes_pairs(prepared.op->kind)) continue;
+    bytes = std::max(bytes, scratch_bytes(*prepared.op));
     const bool is_kept = prepared.spans.sees_all || !prepared.spans.kept.empty();
     if (!is_kept) rows = std::max(rows, prepared.op->q_end - prepared.op->q_begin);
   }
   if (bytes > 0) std::memset(workspace_.reserve(bytes), 0, static_cast<size_t>(bytes));
   intervals_.resize(static_cast<size_t>(rows));
   scratch_spans_.resize(static_cast<size_t>(rows));
+}
+
+int64_t LaneRunner::scratch_bytes(const Op& op) const {
+  if (op.kind == OpKind::kBackward)
+    return cpu::backward_workspace_bytes(backward_shape(context_.program->problem, op));
+  return cpu::workspace_bytes(shape_of(op), workspace_.caches());
 }
 
 void LaneRunner::run() {
@@ -102,6 +109,15 @@ bool LaneRunner::execute(const PreparedOp& prepared, OpTimes& times) {
     case OpKind::kCompute:
       busy_wait(op.fixed_ps);
       break;
+    case OpKind::kBackward:
+      run_backward(*context_.memory, op, spans_of(prepared), workspace_);
+      break;
+    case OpKind::kDelta:
+      run_delta(*context_.memory, op);
+      break;
+    case OpKind::kAdd:
+      run_add(*context_.memory, op);
+      break;
   }
   times.end_ns = now_ns();
   return true;
@@ -111,8 +127,8 @@ bool LaneRunner::transfer(const PreparedOp& prepared, OpTimes& times) {
   const std::array<Part, kMaxParts> parts = message_parts(*context_.memory, *prepared.op);
   Transfer transfer;
   if (prepared.op->kind == OpKind::kSend) {
-    const std::array<ConstPart, kMaxParts> sent = {
-        {{parts[0].data, parts[0].bytes}, {parts[1].data, parts[1].bytes}}};
+    std::array<ConstPart, kMaxParts> sent;
+    for (size_t i = 0; i < kMaxParts; ++i) sent[i] = {parts[i].data, parts[i].bytes};
     transfer = context_.transport->send(prepared.slot, sent);
   } else {
     transfer = context_.transport->receive(prepared.slot, parts);

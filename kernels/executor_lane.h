@@ -28,7 +28,7 @@ struct PreparedOp {
   int64_t index = 0;  ///< Into RankProgram::ops.
   std::span<const LanePoint> deps;
   int32_t slot = -1;  ///< Of the transport, for send and receive.
-  OpSpans spans;      ///< For attend.
+  OpSpans spans;      ///< For attend and backward.
 };
 
 /// All of a program that is the same for every lane of a rank.
@@ -63,6 +63,7 @@ class LaneRunner {
   bool transfer(const PreparedOp& prepared, OpTimes& times);
   const cpu::KeySpan* spans_of(const PreparedOp& prepared);
   cpu::AttendShape shape_of(const Op& op) const;
+  int64_t scratch_bytes(const Op& op) const;
 
   RankContext context_;
   int lane_;
@@ -73,7 +74,7 @@ class LaneRunner {
   std::vector<cpu::KeySpan> scratch_spans_;
 };
 
-/// Spans of an attend op; kept when `kept_bytes` has room for them.
-OpSpans prepare_spans(const RingProgram& program, int rank, const Op& op, Bytes& kept_bytes);
+/// Spans of an attend or backward op; kept when `kept_bytes` has room for them.
+OpSpans prepare_spans(const RingProgram& program, const Op& op, Bytes& kept_bytes);
 
 }  // namespace ring

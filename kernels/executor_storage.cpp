@@ -68,6 +68,7 @@ RankMemory::RankMemory(const RingProgram& program, int rank) {
   }
   out = Pages(rows * token_bytes(problem, problem.heads, problem.head_dim_v));
   lse = Pages(state_rows * kFloat);
+  backward = BackwardMemory(problem, storage);
 }
 
 void RankMemory::fill(const RingProgram& program, int rank, const DataSource& data) {
@@ -87,6 +88,7 @@ void RankMemory::fill(const RingProgram& program, int rank, const DataSource& da
   lse.touch();
   if (!has_attention) return;
   const TokenRanges& tokens = program.partition.shard(rank);
+  backward.fill(problem, tokens, data);
   fill_tensor(data, Tensor::kQuery, tokens, problem, problem.heads, problem.head_dim, q.data());
   fill_tensor(data, Tensor::kKey, tokens, problem, problem.kv_heads, problem.head_dim,
               home.k.data());
@@ -102,7 +104,8 @@ void RankMemory::reset_state(const Op& op) {
 }
 
 Bytes RankMemory::bytes() const {
-  Bytes sum = q.bytes() + home.k.bytes() + home.v.bytes() + out.bytes() + lse.bytes();
+  Bytes sum =
+      backward.bytes() + q.bytes() + home.k.bytes() + home.v.bytes() + out.bytes() + lse.bytes();
   for (const KvBuffer& buffer : receive_buffers) sum += buffer.k.bytes() + buffer.v.bytes();
   for (const StateBuffer& state : states)
     sum += state.u.bytes() + state.m.bytes() + state.l.bytes();
@@ -118,6 +121,8 @@ cpu::AttendState state_view(const RankMemory& memory, int32_t state, int64_t bat
 }
 
 std::array<Part, kMaxParts> message_parts(const RankMemory& memory, const Op& op) {
+  const bool is_backward = op.payload == Payload::kQuerySide || is_gradient(op.payload);
+  if (memory.has_attention && is_backward) return backward_parts(memory, op);
   const KvBuffer& buffer = memory.buffer(op.buffer);
   if (!memory.has_attention) return {{{buffer.k.data(), op.bytes}, {}}};
   const Problem& problem = memory.problem;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/ring_program.h"
+#include "kernels/backward_memory.h"
 #include "kernels/cpu/attend.h"
 #include "kernels/data.h"
 #include "kernels/memory.h"
@@ -49,6 +50,7 @@ struct RankMemory {
   std::vector<StateBuffer> states;
   Pages out;  ///< (row, batch, head, head_dim_v), model dtype.
   Pages lse;  ///< (batch, head, row), fp32.
+  BackwardMemory backward;
 };
 
 /// The state of one batch element, heads from `head` on, rows from `row` on.
@@ -71,7 +73,8 @@ void for_row_runs(const RankMemory& memory, const Op& op, const Visit& visit) {
   }
 }
 
-/// The pieces of a message: K part, then V part of the tokens the op names, or plain bytes.
+/// The pieces of a message: K part, then V part of the tokens the op names, or what travels in the
+/// backward pass, or plain bytes.
 std::array<Part, kMaxParts> message_parts(const RankMemory& memory, const Op& op);
 
 }  // namespace ring

@@ -30,7 +30,10 @@ Machine stand_in_machine() {
   AttendCost attend;
   attend.launch_s = 2e-6;
   attend.per_pair_dim_s = 2 / kFlopsPerSecond;
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) machine.attend[dtype] = attend;
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    machine.attend[dtype] = attend;
+    machine.backward[dtype] = attend;
+  }
   machine.copy = {1e-6, 8e9};
   machine.merge_bytes_per_s = 8e9;
   machine.memory_bytes_per_s = 20e9;

@@ -78,6 +78,9 @@ int32_t ProbeCollector::sample_for(const Op& op) {
     case OpKind::kSend:
     case OpKind::kCopy:
     case OpKind::kCompute:
+    case OpKind::kBackward:
+    case OpKind::kDelta:
+    case OpKind::kAdd:
       return -1;
   }
   std::vector<double> key = next.features;

@@ -23,6 +23,9 @@ void SimulationEngine::post(uint32_t number) {
     case OpKind::kCopy:
     case OpKind::kFinalize:
     case OpKind::kCompute:
+    case OpKind::kBackward:
+    case OpKind::kDelta:
+    case OpKind::kAdd:
       post_compute(number);
       break;
   }
@@ -43,7 +46,7 @@ void SimulationEngine::post_compute(uint32_t number) {
     return;
   }
   const int group = op.kind() == OpKind::kCopy ? copy_group(number) : core_group(number);
-  if (op.kind() == OpKind::kAttend && interference_.is_on()) {
+  if (computes_pairs(op.kind()) && interference_.is_on()) {
     interference_.attend_begins(static_cast<int>(lane.rank), group);
   }
   fluid_.start(group, number, op.work, now_ps_);
@@ -53,7 +56,7 @@ void SimulationEngine::end_compute(uint32_t number) {
   Lane& lane = lane_at(number);
   const int rank = static_cast<int>(lane.rank);
   recorder_.compute_ends(rank, now_ps_);
-  if (op_of(lane).kind() == OpKind::kAttend && interference_.is_on()) {
+  if (computes_pairs(op_of(lane).kind()) && interference_.is_on()) {
     interference_.attend_ends(rank, lane_groups_[number].core);
   }
   complete(number);

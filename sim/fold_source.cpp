@@ -109,10 +109,11 @@ std::vector<Op> turned_back(const RingProgram& program, const ProgramSource& fol
 }
 
 bool are_equal(const Op& a, const Op& b) {
-  return a.kind == b.kind && a.protocol == b.protocol && a.lane == b.lane &&
-         a.lane_position == b.lane_position && a.peer == b.peer && a.message == b.message &&
-         a.bytes == b.bytes && a.fixed_ps == b.fixed_ps && a.kv_shard == b.kv_shard &&
-         a.q_shard == b.q_shard && a.kv_end - a.kv_begin == b.kv_end - b.kv_begin &&
+  return a.kind == b.kind && a.protocol == b.protocol && a.payload == b.payload &&
+         a.micro_step == b.micro_step && a.lane == b.lane && a.lane_position == b.lane_position &&
+         a.peer == b.peer && a.message == b.message && a.bytes == b.bytes &&
+         a.fixed_ps == b.fixed_ps && a.kv_shard == b.kv_shard && a.q_shard == b.q_shard &&
+         a.kv_end - a.kv_begin == b.kv_end - b.kv_begin &&
          a.q_end - a.q_begin == b.q_end - b.q_begin &&
          a.head_end - a.head_begin == b.head_end - b.head_begin &&
          a.visible_pairs == b.visible_pairs && a.active_rows == b.active_rows &&

@@ -63,14 +63,22 @@ void add_transfer_parameters(const Machine& machine, const RingProgram& program,
 }
 
 void scale_attend(Machine& machine, double factor) {
-  for (auto& [dtype, cost] : machine.attend) {
-    cost.per_pair_s *= factor;
-    cost.per_pair_dim_s *= factor;
-    cost.per_edge_row_dim_s *= factor;
-    cost.per_row_dim_s *= factor;
-    cost.per_far_row_dim_s *= factor;
-    cost.per_start_row_dim_s *= factor;
-    cost.per_key_dim_s *= factor;
+  for (auto* const costs : {&machine.attend, &machine.backward}) {
+    for (auto& [dtype, cost] : *costs) {
+      cost.per_pair_s *= factor;
+      cost.per_pair_dim_s *= factor;
+      cost.per_edge_row_dim_s *= factor;
+      cost.per_row_dim_s *= factor;
+      cost.per_far_row_dim_s *= factor;
+      cost.per_start_row_dim_s *= factor;
+      cost.per_key_dim_s *= factor;
+    }
+  }
+}
+
+void scale_launch(Machine& machine, double factor) {
+  for (auto* const costs : {&machine.attend, &machine.backward}) {
+    for (auto& [dtype, cost] : *costs) cost.launch_s *= factor;
   }
 }
 
@@ -79,11 +87,9 @@ void scale_attend(Machine& machine, double factor) {
 std::vector<MachineParameter> parameters_of(const Machine& machine, const RingProgram& program) {
   std::vector<MachineParameter> list;
   add_transfer_parameters(machine, program, list);
-  if (has_kind(program, OpKind::kAttend)) {
+  if (has_kind(program, OpKind::kAttend) || has_kind(program, OpKind::kBackward)) {
     list.push_back({"compute speed", false, [](Machine& m, double f) { scale_attend(m, 1 / f); }});
-    list.push_back({"launch cost", true, [](Machine& m, double f) {
-                      for (auto& [dtype, cost] : m.attend) cost.launch_s *= f;
-                    }});
+    list.push_back({"launch cost", true, scale_launch});
   }
   const bool finalizes = has_kind(program, OpKind::kFinalize);
   if (has_kind(program, OpKind::kMerge) || (finalizes && machine.finalize_bytes_per_s <= 0)) {
@@ -92,6 +98,9 @@ std::vector<MachineParameter> parameters_of(const Machine& machine, const RingPr
   if (finalizes && machine.finalize_bytes_per_s > 0) {
     list.push_back(
         {"finalize rate", false, [](Machine& m, double f) { m.finalize_bytes_per_s *= f; }});
+  }
+  if (has_kind(program, OpKind::kAdd) && machine.add_bytes_per_s > 0) {
+    list.push_back({"rate of adding", false, [](Machine& m, double f) { m.add_bytes_per_s *= f; }});
   }
   if (machine.wakeup_s > 0) {
     list.push_back({"wake-up time", true, [](Machine& m, double f) { m.wakeup_s *= f; }});

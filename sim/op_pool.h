@@ -31,8 +31,8 @@ struct alignas(64) PendingOp {
   int32_t peer;
   uint32_t next;       ///< Of the same lane.
   uint32_t more_deps;  ///< Number of the list that has all of them.
-  uint32_t dep_count : 28;
-  uint32_t kind_bits : 3;
+  uint32_t dep_count : 27;
+  uint32_t kind_bits : 4;
   uint32_t is_eager : 1;
 
   OpKind kind() const { return static_cast<OpKind>(kind_bits); }
@@ -74,8 +74,8 @@ class OpPool {
     pending.bytes = op.bytes;
     pending.peer = op.peer;
     pending.next = kNone;
-    pending.dep_count = static_cast<uint32_t>(deps.size()) & 0xfffffff;
-    pending.kind_bits = static_cast<uint32_t>(op.kind) & 7;
+    pending.dep_count = static_cast<uint32_t>(deps.size()) & 0x7ffffff;
+    pending.kind_bits = static_cast<uint32_t>(op.kind) & 15;
     pending.is_eager = op.protocol == Protocol::kEager;
     if (deps.size() <= PendingOp::kOwnDeps) {
       for (size_t i = 0; i < deps.size(); ++i) pending.own_deps[i] = PackedPoint::of(deps[i]);

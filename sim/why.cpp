@@ -102,16 +102,20 @@ class Teller {
       case BlameKind::kMerge:
       case BlameKind::kFinalize:
       case BlameKind::kCopy:
+      case BlameKind::kBackward:
+      case BlameKind::kGradients:
         return say("{} is {}, most on rank {}.", much, work_name(kind), first.rank);
     }
   }
 
   static std::string_view work_name(BlameKind kind) {
-    return kind == BlameKind::kAttend     ? "attention"
-           : kind == BlameKind::kCompute  ? "computation"
-           : kind == BlameKind::kMerge    ? "merging states"
-           : kind == BlameKind::kFinalize ? "finalizing outputs"
-                                          : "copying";
+    return kind == BlameKind::kAttend      ? "attention"
+           : kind == BlameKind::kBackward  ? "the backward pass of attention"
+           : kind == BlameKind::kGradients ? "delta and sums of gradients"
+           : kind == BlameKind::kCompute   ? "computation"
+           : kind == BlameKind::kMerge     ? "merging states"
+           : kind == BlameKind::kFinalize  ? "finalizing outputs"
+                                           : "copying";
   }
 
   void tell_contention(const std::string& much, const std::vector<BlameItem>& items) {

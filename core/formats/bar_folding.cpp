@@ -8,7 +8,7 @@ namespace ring {
 namespace {
 
 constexpr double kNarrow = 1;
-constexpr size_t kKinds = 8;  ///< Op kinds and waiting.
+constexpr size_t kKinds = kOpKinds + 1;  ///< Op kinds and waiting.
 
 size_t kind_index(OpKind kind, bool is_wait) {
   return is_wait ? kKinds - 1 : static_cast<size_t>(kind);

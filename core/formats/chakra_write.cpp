@@ -125,6 +125,9 @@ class TraceWriter {
       case OpKind::kCopy:
       case OpKind::kFinalize:
       case OpKind::kCompute:
+      case OpKind::kBackward:
+      case OpKind::kDelta:
+      case OpKind::kAdd:
         return kComputeNode;
     }
     return kInvalidNode;

@@ -144,7 +144,7 @@ class TraceWriter {
     const bool is_send = slice.kind == OpKind::kSend, is_receive = slice.kind == OpKind::kReceive;
     if (slice.bytes != 0) add("bytes", slice.bytes);
     if (slice.flops != 0) add("flops", slice.flops);
-    if (is_send || is_receive || slice.kind == OpKind::kAttend) add("step", slice.step);
+    if (is_send || is_receive || computes_pairs(slice.kind)) add("step", slice.step);
     if (slice.kv_shard >= 0) add("shard", slice.kv_shard);
     if (is_send || is_receive) {
       add("source", is_send ? slice.op.rank : slice.peer);

@@ -261,7 +261,7 @@ class GanttPicture {
       if (bar.is_wait || bar.is_folded) continue;
       const Slice& slice = timeline.slices[bar.slice];
       std::string label;
-      if (slice.kind == OpKind::kAttend && slice.kv_shard >= 0) {
+      if (computes_pairs(slice.kind) && slice.kv_shard >= 0) {
         label = fmt::format("KV {}", slice.kv_shard);
       } else if (slice.kind == OpKind::kSend) {
         label = fmt::format("to {}", slice.peer);
@@ -269,7 +269,7 @@ class GanttPicture {
         label = fmt::format("from {}", slice.peer);
       }
       if (label.empty() || svg_text_width(label, 9) + 6 > bar.width) continue;
-      const bool is_dark = slice.kind == OpKind::kAttend || slice.kind == OpKind::kReceive;
+      const bool is_dark = computes_pairs(slice.kind) || slice.kind == OpKind::kReceive;
       svg.text(bar.x + bar.width / 2, y + 9.8, label,
                {9, is_dark ? "#ffffff" : "#222222", SvgAnchor::kMiddle});
     }

@@ -62,6 +62,12 @@ constexpr std::array<NumberField<Machine>, 7> kMachineFields{{
     {"transfer_slowdown_by_attend", &Machine::transfer_slowdown_by_attend},
 }};
 
+/// Fields that older files do not have; 0 there.
+constexpr std::array<NumberField<Machine>, 2> kLaterFields{{
+    {"add_bytes_per_s", &Machine::add_bytes_per_s},
+    {"delta_bytes_per_s", &Machine::delta_bytes_per_s},
+}};
+
 constexpr std::array<std::string_view, 2> kTransferWords{"links", "receiver-copy"};
 
 template <typename Owner, size_t N>
@@ -97,12 +103,12 @@ ordered_json attend_to_json(const std::map<DType, AttendCost>& attend) {
   return object;
 }
 
-std::map<DType, AttendCost> attend_from_json(const JsonObject& machine) {
+std::map<DType, AttendCost> attend_from_json(const JsonObject& machine, std::string_view key) {
   constexpr std::array<std::string_view, 3> kWords{"fp32", "bf16", "fp16"};
   std::map<DType, AttendCost> attend;
-  for (const auto& item : machine.map("attend").items()) {
-    const JsonPlace place = machine.place("attend").at(item.key());
-    index_of_word(item.key(), kWords, machine.place("attend").text());
+  for (const auto& item : machine.map(key).items()) {
+    const JsonPlace place = machine.place(key).at(item.key());
+    index_of_word(item.key(), kWords, machine.place(key).text());
     attend[parse_dtype(item.key())] = numbers_from_json(item.value(), place, kAttendFields, false);
   }
   return attend;
@@ -145,10 +151,12 @@ std::vector<int> processors_from_json(const JsonObject& machine, size_t node_cou
 
 std::vector<std::string_view> machine_keys() {
   std::vector<std::string_view> keys{
-      "schema",     "schema_version", "name",    "calibrated", "topology",
-      "processors", "transfer",       "attend",  "copy",       "memory_capacity_bytes",
-      "noise",      "trusted",        "context", "provenance", "calibration"};
+      "schema",   "schema_version", "name",        "calibrated",
+      "topology", "processors",     "transfer",    "attend",
+      "backward", "copy",           "noise",       "trusted",
+      "context",  "provenance",     "calibration", "memory_capacity_bytes"};
   for (const auto& field : kMachineFields) keys.push_back(field.key);
+  for (const auto& field : kLaterFields) keys.push_back(field.key);
   return keys;
 }
 
@@ -160,9 +168,13 @@ Machine machine_from_json(const JsonObject& object) {
   machine.processors = processors_from_json(object, machine.topology.nodes().size());
   machine.transfer = static_cast<TransferKind>(
       index_of_word(object.string("transfer"), kTransferWords, object.place("transfer").text()));
-  machine.attend = attend_from_json(object);
+  machine.attend = attend_from_json(object, "attend");
+  if (object.has("backward")) machine.backward = attend_from_json(object, "backward");
   machine.copy = numbers_from_json(object.at("copy"), object.place("copy"), kByteCostFields, false);
   for (const auto& field : kMachineFields) machine.*field.member = object.amount(field.key);
+  for (const auto& field : kLaterFields) {
+    if (object.has(field.key)) machine.*field.member = object.amount(field.key);
+  }
   machine.memory_capacity_bytes = object.integer("memory_capacity_bytes", 0);
   machine.noise = numbers_from_json(object.at("noise"), object.place("noise"), kNoiseFields, false);
   machine.trusted = trusted_from_json(object);
@@ -184,10 +196,12 @@ std::string machine_json(const MachineFile& file) {
   out["processors"] = machine.processors;
   out["transfer"] = kTransferWords[static_cast<size_t>(machine.transfer)];
   out["attend"] = attend_to_json(machine.attend);
+  out["backward"] = attend_to_json(machine.backward);
   out["copy"] = numbers_to_json(machine.copy, kByteCostFields);
   for (const auto& field : kMachineFields) {
     out[std::string(field.key)] = machine.*field.member;
   }
+  for (const auto& field : kLaterFields) out[std::string(field.key)] = machine.*field.member;
   out["memory_capacity_bytes"] = machine.memory_capacity_bytes;
   out["noise"] = numbers_to_json(machine.noise, kNoiseFields);
   out["trusted"] = ordered_json::object();

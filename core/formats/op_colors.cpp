@@ -22,6 +22,12 @@ std::string_view color_of(OpKind kind) {
       return "#CC79A7";
     case OpKind::kFinalize:
       return "#F0E442";
+    case OpKind::kBackward:
+      return "#332288";
+    case OpKind::kDelta:
+      return "#AA4499";
+    case OpKind::kAdd:
+      return "#88CCEE";
   }
   return kWaitColor;
 }

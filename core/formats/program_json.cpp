@@ -45,13 +45,17 @@ ordered_json tuning_to_json(const Tuning& tuning) {
           {"blocks_per_message", tuning.blocks_per_message},
           {"pipeline_depth", tuning.pipeline_depth},
           {"lanes", tuning.lanes},
-          {"deterministic", tuning.is_deterministic}};
+          {"deterministic", tuning.is_deterministic},
+          {"backward", name(tuning.backward)},
+          {"accumulation_steps", tuning.accumulation_steps},
+          {"optimizer_gap_ps", tuning.optimizer_gap_ps}};
 }
 
 Tuning tuning_from_json(const json& value, const JsonPlace& place) {
-  const JsonObject object(value, place,
-                          {"strategy", "ranks", "partition", "block_tokens", "blocks_per_message",
-                           "pipeline_depth", "lanes", "deterministic"});
+  const JsonObject object(
+      value, place,
+      {"strategy", "ranks", "partition", "block_tokens", "blocks_per_message", "pipeline_depth",
+       "lanes", "deterministic", "backward", "accumulation_steps", "optimizer_gap_ps"});
   Tuning tuning;
   tuning.strategy = object.string("strategy");
   tuning.ranks = object.integer32("ranks", 1);
@@ -61,6 +65,17 @@ Tuning tuning_from_json(const json& value, const JsonPlace& place) {
   tuning.pipeline_depth = object.integer32("pipeline_depth", 1);
   tuning.lanes = object.integer32("lanes", 1);
   tuning.is_deterministic = object.boolean("deterministic");
+  // Files from before there was a backward pass have none of these.
+  if (object.has("backward")) {
+    tuning.backward = with_place(object.place("backward"),
+                                 [&] { return parse_backward_moves(object.string("backward")); });
+  }
+  if (object.has("accumulation_steps")) {
+    tuning.accumulation_steps = object.integer32("accumulation_steps", 1);
+  }
+  if (object.has("optimizer_gap_ps")) {
+    tuning.optimizer_gap_ps = object.integer("optimizer_gap_ps", 0);
+  }
   return tuning;
 }
 

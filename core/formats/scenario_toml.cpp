@@ -84,6 +84,12 @@ void read_tuning(const TomlTable& table, const Problem& problem, Tuning& tuning)
       static_cast<int>(table.count("depth", 1, INT_MAX).value_or(tuning.pipeline_depth));
   tuning.lanes = static_cast<int>(table.count("lanes", 1, 64).value_or(tuning.lanes));
   tuning.is_deterministic = table.boolean("deterministic").value_or(tuning.is_deterministic);
+  if (const auto moves = table.text("backward")) {
+    tuning.backward = table.at_key("backward", [&] { return parse_backward_moves(*moves); });
+  }
+  tuning.accumulation_steps =
+      static_cast<int>(table.count("accumulate", 1, INT_MAX).value_or(tuning.accumulation_steps));
+  tuning.optimizer_gap_ps = table.time("optimizer_gap").value_or(tuning.optimizer_gap_ps);
 }
 
 double factor_of(const TomlTable& table) {
@@ -209,7 +215,7 @@ Scenario parse_scenario(std::string_view text, const std::string& name,
   const toml::table* tuning = root.table("tuning");
   read_tuning(TomlTable(tuning == nullptr ? empty : *tuning, name, "[tuning]",
                         {"strategy", "ranks", "partition", "block", "blocks_per_message", "depth",
-                         "lanes", "deterministic"}),
+                         "lanes", "deterministic", "backward", "accumulate", "optimizer_gap"}),
               scenario.problem, scenario.tuning);
   if (const toml::table* what_if = root.table("what_if")) {
     read_what_if(TomlTable(*what_if, name, "[what_if]", {"bandwidth", "latency", "jitter"}),
@@ -241,9 +247,11 @@ std::string scenario_toml(const Scenario& scenario) {
       name(p.dtype), name(p.pass), exact_number(p.scale));
   out += fmt::format(
       "\n[tuning]\nstrategy = {}\nranks = {}\npartition = {}\nblock = {}\n"
-      "blocks_per_message = {}\ndepth = {}\nlanes = {}\ndeterministic = {}\n",
+      "blocks_per_message = {}\ndepth = {}\nlanes = {}\ndeterministic = {}\n"
+      "backward = \"{}\"\naccumulate = {}\noptimizer_gap = \"{}\"\n",
       quoted(t.strategy), t.ranks, quoted(t.partition), t.block_tokens, t.blocks_per_message,
-      t.pipeline_depth, t.lanes, t.is_deterministic);
+      t.pipeline_depth, t.lanes, t.is_deterministic, name(t.backward), t.accumulation_steps,
+      exact_time(t.optimizer_gap_ps));
   return out + what_if_toml(scenario.what_if) + disturbances_toml(scenario);
 }
 

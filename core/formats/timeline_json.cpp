@@ -13,8 +13,10 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::array kOpKinds{OpKind::kAttend, OpKind::kSend,     OpKind::kReceive, OpKind::kMerge,
-                              OpKind::kCopy,   OpKind::kFinalize, OpKind::kCompute};
+constexpr std::array kKinds{OpKind::kAttend, OpKind::kSend,     OpKind::kReceive, OpKind::kMerge,
+                            OpKind::kCopy,   OpKind::kFinalize, OpKind::kCompute, OpKind::kBackward,
+                            OpKind::kDelta,  OpKind::kAdd};
+static_assert(kKinds.size() == kOpKinds);
 
 constexpr std::array<std::string_view, 12> kColumns{"rank",  "index",     "kind",     "lane",
                                                     "step",  "peer",      "kv_shard", "bytes",
@@ -50,7 +52,7 @@ class Row {
     const json& value = value_[column];
     if (value.is_string()) {
       const std::string& word = value.get_ref<const std::string&>();
-      for (const OpKind kind : kOpKinds) {
+      for (const OpKind kind : kKinds) {
         if (word == name(kind)) return kind;
       }
     }
@@ -120,9 +122,9 @@ RankMetrics rank_from_json(const json& value, const JsonPlace& place) {
 }  // namespace
 
 OpKind parse_op_kind(std::string_view word, const std::string& where) {
-  std::array<std::string_view, kOpKinds.size()> words;
-  for (size_t i = 0; i < words.size(); ++i) words[i] = name(kOpKinds[i]);
-  return kOpKinds[index_of_word(word, words, where)];
+  std::array<std::string_view, kKinds.size()> words;
+  for (size_t i = 0; i < words.size(); ++i) words[i] = name(kKinds[i]);
+  return kKinds[index_of_word(word, words, where)];
 }
 
 ordered_json timeline_to_json(const Timeline& timeline) {

@@ -23,6 +23,9 @@ LaneUse use_of(OpKind kind) {
     case OpKind::kCopy:
     case OpKind::kFinalize:
     case OpKind::kCompute:
+    case OpKind::kBackward:
+    case OpKind::kDelta:
+    case OpKind::kAdd:
       return LaneUse::kCompute;
   }
   return LaneUse::kMixed;

@@ -13,6 +13,11 @@ class StarRouting : public KvRouting {
   int shard_at(int rank, int64_t, int step) const override {
     return (rank - 1 - step + plan_.ranks()) % plan_.ranks();
   }
+  int rank_at(int shard, int64_t, int step) const override {
+    return (shard + 1 + step) % plan_.ranks();
+  }
+  bool gathers_home() const override { return true; }
+  int gradient_track(int, int, int64_t) const override { return 0; }
   bool arrives(int shard, int64_t m, int rank, int, Hop& from) const override {
     from = {shard, 0};
     return plan_.is_needed(shard, m, rank);
@@ -31,7 +36,6 @@ class StarRouting : public KvRouting {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "all-gather-kv");
   return make_kv_program(problem, tuning, partition,
                          [](const KvPlan& plan) { return std::make_unique<StarRouting>(plan); });
 }

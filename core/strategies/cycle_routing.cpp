@@ -35,6 +35,8 @@ int CycleRouting::last_step(int shard, int64_t m) const {
 
 int CycleRouting::shard_at(int rank, int64_t m, int step) const { return at(rank, -1 - step, m); }
 
+int CycleRouting::rank_at(int shard, int64_t m, int step) const { return at(shard, step + 1, m); }
+
 bool CycleRouting::arrives(int shard, int64_t m, int rank, int step, Hop& from) const {
   if (last_step(shard, m) < step) return false;
   from = {at(rank, -1, m), track_of(m)};

@@ -16,6 +16,8 @@ class CycleRouting : public KvRouting {
   int steps() const override { return plan_.ranks() - 1; }
   int rotation() const override { return 1; }
   int shard_at(int rank, int64_t m, int step) const override;
+  int rank_at(int shard, int64_t m, int step) const override;
+  int gradient_track(int, int, int64_t m) const override { return track_of(m); }
   bool arrives(int shard, int64_t m, int rank, int step, Hop& from) const override;
   void passes_on(int shard, int64_t m, int rank, int step, std::vector<Hop>& to) const override;
 

@@ -21,16 +21,25 @@ class DoubleRouting : public KvRouting {
 
   int shard_at(int rank, int64_t, int step) const override {
     const Place place = place_of(step);
-    return rank_at(group_of(rank) - place.outer, rank % inner_ - place.inner);
+    return member(group_of(rank) - place.outer, rank % inner_ - place.inner);
+  }
+
+  int rank_at(int shard, int64_t, int step) const override {
+    const Place place = place_of(step);
+    return member(group_of(shard) + place.outer, shard % inner_ + place.inner);
+  }
+
+  int gradient_track(int from, int to, int64_t) const override {
+    return group_of(from) == group_of(to) ? kInnerTrack : kOuterTrack;
   }
 
   bool arrives(int shard, int64_t m, int rank, int step, Hop& from) const override {
     const Place place = place_of(step);
     if (place.inner > 0) {
-      from = {rank_at(group_of(rank), rank % inner_ - 1), kInnerTrack};
+      from = {member(group_of(rank), rank % inner_ - 1), kInnerTrack};
       return inner_is_needed(shard, m, rank, place.inner);
     }
-    from = {rank_at(group_of(rank) - 1, rank % inner_), kOuterTrack};
+    from = {member(group_of(rank) - 1, rank % inner_), kOuterTrack};
     return outer_is_needed(shard, m, place.outer);
   }
 
@@ -38,9 +47,9 @@ class DoubleRouting : public KvRouting {
     const Place place = place_of(step);
     // The long hop starts before the inner ring does.
     if (place.inner == 0 && outer_is_needed(shard, m, place.outer + 1)) {
-      to.push_back({rank_at(group_of(rank) + 1, rank % inner_), kOuterTrack});
+      to.push_back({member(group_of(rank) + 1, rank % inner_), kOuterTrack});
     }
-    const int next = rank_at(group_of(rank), rank % inner_ + 1);
+    const int next = member(group_of(rank), rank % inner_ + 1);
     if (inner_is_needed(shard, m, next, place.inner + 1)) to.push_back({next, kInnerTrack});
   }
 
@@ -51,7 +60,7 @@ class DoubleRouting : public KvRouting {
   Place place_of(int step) const { return {(step + 1) / inner_, (step + 1) % inner_}; }
   int groups() const { return plan_.ranks() / inner_; }
   int group_of(int rank) const { return rank / inner_; }
-  int rank_at(int group, int place) const {
+  int member(int group, int place) const {
     const int g = (group % groups() + groups()) % groups();
     return g * inner_ + (place % inner_ + inner_) % inner_;
   }
@@ -60,7 +69,7 @@ class DoubleRouting : public KvRouting {
   bool inner_is_needed(int shard, int64_t m, int rank, int hop) const {
     for (; hop < inner_; ++hop) {
       if (plan_.is_needed(shard, m, rank)) return true;
-      rank = rank_at(group_of(rank), rank % inner_ + 1);
+      rank = member(group_of(rank), rank % inner_ + 1);
     }
     return false;
   }
@@ -69,7 +78,7 @@ class DoubleRouting : public KvRouting {
   bool outer_is_needed(int shard, int64_t m, int hop) const {
     for (; hop < groups(); ++hop) {
       for (int place = 0; place < inner_; ++place) {
-        if (plan_.is_needed(shard, m, rank_at(group_of(shard) + hop, place))) return true;
+        if (plan_.is_needed(shard, m, member(group_of(shard) + hop, place))) return true;
       }
     }
     return false;
@@ -81,7 +90,6 @@ class DoubleRouting : public KvRouting {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "double-ring");
   const int64_t inner = strategy_parameter(tuning, 0);
   if (inner < 1 || partition.ranks() % inner != 0) {
     throw_usage(fmt::format("strategy '{}' over {} ranks: the inner ring must be a divisor of the "

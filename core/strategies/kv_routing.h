@@ -12,21 +12,26 @@ namespace ring {
 
 /// What all ranks share: the problem, its cut into messages, and who needs what.
 struct KvPlan {
-  KvPlan(const Problem& the_problem, const Tuning& the_tuning, const Partition& the_partition)
+  /// `what_moves` is kKeyValue, or kQuerySide in a backward pass in which keys stay.
+  KvPlan(const Problem& the_problem, const Tuning& the_tuning, const Partition& the_partition,
+         Payload what_moves = Payload::kKeyValue)
       : problem(the_problem),
         tuning(the_tuning),
         partition(the_partition),
+        moves(what_moves),
         messages(partition, the_tuning) {}
   KvPlan(const KvPlan&) = delete;  // `messages` refers to `partition`.
   KvPlan& operator=(const KvPlan&) = delete;
 
   int ranks() const { return partition.ranks(); }
-  /// Whether `rank` sees any key of message m of the shard.
+  /// Whether `rank` sees any key of message m of the shard, or holds a key that any query of it
+  /// sees.
   bool is_needed(int shard, int64_t m, int rank) const;
 
   const Problem problem;
   const Tuning tuning;
   const Partition partition;
+  const Payload moves;
   const ShardMessages messages;
 };
 
@@ -50,19 +55,30 @@ class KvRouting {
   virtual int rotation() const { return 0; }
   /// The shard whose message the rank receives at this step.
   virtual int shard_at(int rank, int64_t m, int step) const = 0;
+  /// The rank that receives message m of the shard at this step.
+  virtual int rank_at(int shard, int64_t m, int step) const = 0;
   /// Whether the message comes to the rank at this step, and from where.
   virtual bool arrives(int shard, int64_t m, int rank, int step, Hop& from) const = 0;
   /// Where the rank passes the message on; step -1 is the rank's own message.
   virtual void passes_on(int shard, int64_t m, int rank, int step, std::vector<Hop>& to) const = 0;
+
+  /// Backward: true when every rank sends its share of the gradients straight to the owner of the
+  /// message; false when shares are added up along the way, in the order of the steps, and the last
+  /// one takes them home.
+  virtual bool gathers_home() const { return false; }
+  /// Which track carries gradients between two ranks.
+  virtual int gradient_track(int from, int to, int64_t m) const = 0;
 };
 
-/// The program in which keys travel by the routing and queries stay.
+/// The program in which keys travel by the routing and queries stay; in the backward pass the
+/// gradients of keys travel one step behind them, or the query side travels with its gradients,
+/// whichever is fewer bytes unless the tuning says which.
 /// `make_routing` is called with the plan, which outlives the routing.
 std::unique_ptr<ProgramSource> make_kv_program(
     const Problem& problem, const Tuning& tuning, const Partition& partition,
     const std::function<std::unique_ptr<KvRouting>(const KvPlan&)>& make_routing);
 
-/// Throws Error(kUnavailable) when the pass is not forward, naming the strategy.
+/// Throws Error(kUnavailable) when the pass has a backward part, naming the strategy.
 void require_forward(const Problem& problem, std::string_view strategy);
 
 /// The number behind the colon of a strategy such as "double-ring:4"; `missing` when there is none.

@@ -21,7 +21,6 @@ std::vector<int> coprime_strides(int ranks) {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "multi-ring");
   std::vector<int> strides = coprime_strides(partition.ranks());
   const auto most = static_cast<int64_t>(strides.size());
   const int64_t cycles = strategy_parameter(tuning, most);

@@ -7,7 +7,6 @@ namespace {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "pass-kv");
   return make_kv_program(problem, tuning, partition, [](const KvPlan& plan) {
     return std::make_unique<CycleRouting>(plan, std::vector<int>{1});
   });

@@ -90,13 +90,14 @@ HeadRows head_rows(const AttendShape& shape, const ConstView& view, int64_t head
 void load_lane_scalars(const Unit& u, int t, int i, const RowPlace& place) {
   const BackwardArgs& args = u.args;
   const int64_t lane = int64_t{t} * kTileRows + i;
-  const float lse = args.in.lse[place.index];
+  const int64_t stat = place.row * args.in.stats.token + place.head * args.in.stats.head;
+  const float lse = args.in.lse[stat];
   const KeySpan span = span_of(args.shape, args.spans, u.at.tiles[t].first + i);
   const bool empty = lse == kNegInf;  // no weight anywhere, whatever the span says
   u.at.before[lane] = empty ? 0 : span.begin - 1;
   u.at.end[lane] = empty ? 0 : span.end;
   u.at.shift[lane] = empty ? 0.0F : lse * kLog2e;
-  u.at.delta[lane] = args.in.delta[place.index];
+  u.at.delta[lane] = args.in.delta[stat];
 }
 
 // Packs one row tensor of tile `t` transposed and, where `dims` is not null, as dim panels.
@@ -115,6 +116,10 @@ void pack_tile(const Unit& u, int t, int dim, RowOf row_of, float* lanes, float*
     pack_dims(rows[i], dim, kOuterWidth, int64_t{kGroupRows} * kOuterWidth,
               group + in_group * kOuterWidth);
   }
+}
+
+float* query_sums(const BackwardOutput& out, const RowPlace& place) {
+  return out.dq + place.row * out.q.token + place.head * out.q.head;
 }
 
 void load_tile(const Unit& u, int t) {
@@ -142,8 +147,7 @@ void load_tile(const Unit& u, int t) {
             u.at.d_out_dims);
   float* dq = u.at.dq + lane * u.dim_qk_panels;
   pack_tile(
-      u, t, shape.dim_qk, [&](int i) { return args.out.dq + places[i].index * shape.dim_qk; }, dq,
-      nullptr);
+      u, t, shape.dim_qk, [&](int i) { return query_sums(args.out, places[i]); }, dq, nullptr);
   for (int i = shape.dim_qk * kTileRows; i < u.dim_qk_panels * kTileRows; ++i) dq[i] = 0.0F;
 }
 
@@ -154,8 +158,7 @@ void store_tile(const Unit& u, int t) {
   for (int i = 0; i < kTileRows; ++i) {
     rows[i] = u.at.junk;
     if (i >= tile.rows) continue;
-    const RowPlace place = place_of(shape, u.unit.rows.kv_head, tile.first + i);
-    rows[i] = u.args.out.dq + place.index * shape.dim_qk;
+    rows[i] = query_sums(u.args.out, place_of(shape, u.unit.rows.kv_head, tile.first + i));
   }
   unpack_transposed(u.at.dq + int64_t{t} * kTileRows * u.dim_qk_panels, kTileRows,
                     static_cast<int>(round_up(tile.rows, 4)), shape.dim_qk, rows);
@@ -176,17 +179,20 @@ void load_block(const Unit& u, int64_t first, int keys) {
   std::memset(u.at.dv, 0, sizeof(float) * static_cast<size_t>(kBlockKeys * u.dim_v_outer));
 }
 
-void add_rows(const float* from, int64_t ld, int rows, int dim, float* to) {
+void add_rows(const float* from, int64_t ld, int rows, int dim, float* to, int64_t to_ld) {
   for (int row = 0; row < rows; ++row) {
-    for (int d = 0; d < dim; ++d) to[int64_t{row} * dim + d] += from[row * ld + d];
+    for (int d = 0; d < dim; ++d) to[row * to_ld + d] += from[row * ld + d];
   }
 }
 
 void store_block(const Unit& u, int64_t first, int keys) {
   const AttendShape& shape = u.args.shape;
-  const int64_t row = u.unit.rows.kv_head * shape.kv_rows + first;
-  add_rows(u.at.dk, u.dim_qk_outer, keys, shape.dim_qk, u.args.out.dk + row * shape.dim_qk);
-  add_rows(u.at.dv, u.dim_v_outer, keys, shape.dim_v, u.args.out.dv + row * shape.dim_v);
+  const BackwardOutput& out = u.args.out;
+  const int kv_head = u.unit.rows.kv_head;
+  add_rows(u.at.dk, u.dim_qk_outer, keys, shape.dim_qk,
+           out.dk + kv_head * out.k.head + first * out.k.token, out.k.token);
+  add_rows(u.at.dv, u.dim_v_outer, keys, shape.dim_v,
+           out.dv + kv_head * out.v.head + first * out.v.token, out.v.token);
 }
 
 // One tile against one block: where its columns of the group's P and dS begin.
@@ -345,8 +351,9 @@ void BackwardRows(const BackwardArgs& args, const BackwardUnit& unit, Workspace&
   for (int t = 0; t < u.tiles; ++t) store_tile(u, t);
 }
 
-// delta[i] = out_i . d_out_i over `rows` rows of one head.
-void RowDots(const AttendShape& shape, ConstView out, ConstView d_out, int64_t head, float* delta) {
+// delta[i * stride] = out_i . d_out_i over the rows of one head.
+void RowDots(const AttendShape& shape, ConstView out, ConstView d_out, int64_t head, float* delta,
+             int64_t stride) {
   const Df df;
   const HeadRows a_rows = head_rows(shape, out, head, shape.dim_v);
   const HeadRows b_rows = head_rows(shape, d_out, head, shape.dim_v);
@@ -362,7 +369,7 @@ void RowDots(const AttendShape& shape, ConstView out, ConstView d_out, int64_t h
     }
     float sum = hn::GetLane(hn::SumOfLanes(df, sums));
     for (; d < shape.dim_v; ++d) sum += a[d] * b[d];
-    delta[row] = sum;
+    delta[row * stride] = sum;
   }
 }
 
@@ -384,7 +391,7 @@ void attend_backward(const AttendShape& shape, const BackwardInput& input, const
                      BackwardOutput output, Workspace& workspace) {
   check_shape(shape);
   if (shape.q_rows == 0 || shape.kv_rows == 0) return;
-  const BackwardArgs args{shape, input, spans, output};
+  const BackwardArgs args = backward_args(shape, input, spans, output);
   const int64_t rows = stacked_rows(shape);
   for (int kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
     for (int64_t key = 0; key < shape.kv_rows; key += kUnitKeys) {
@@ -397,10 +404,12 @@ void attend_backward(const AttendShape& shape, const BackwardInput& input, const
   }
 }
 
-void compute_delta(const AttendShape& shape, ConstView out, ConstView d_out, float* delta) {
+void compute_delta(const AttendShape& shape, ConstView out, ConstView d_out, float* delta,
+                   Strides stats) {
   check_shape(shape);
+  if (stats.head == 0) stats = {1, shape.q_rows};
   for (int64_t head = 0; head < shape.heads; ++head) {
-    HWY_DYNAMIC_DISPATCH(RowDots)(shape, out, d_out, head, delta + head * shape.q_rows);
+    HWY_DYNAMIC_DISPATCH(RowDots)(shape, out, d_out, head, delta + head * stats.head, stats.token);
   }
 }
 

@@ -31,6 +31,20 @@ struct BackwardArgs {
   BackwardOutput out;
 };
 
+// The arguments with all strides filled in.
+inline BackwardArgs backward_args(const AttendShape& shape, const BackwardInput& in,
+                                  const KeySpan* spans, const BackwardOutput& out) {
+  BackwardArgs args{shape, in, spans, out};
+  const auto fill = [](Strides& strides, int64_t tokens, int64_t dim) {
+    if (strides.head == 0) strides = {dim, tokens * dim};
+  };
+  fill(args.in.stats, shape.q_rows, 1);
+  fill(args.out.q, shape.q_rows, shape.dim_qk);
+  fill(args.out.k, shape.kv_rows, shape.dim_qk);
+  fill(args.out.v, shape.kv_rows, shape.dim_v);
+  return args;
+}
+
 // One unit of the backward kernel: `rows` of one KV head against its keys [key_begin, key_end).
 // Units of a head must run so that every unit comes after the one before it in rows and the one
 // before it in keys; then every sum is made in the same order.

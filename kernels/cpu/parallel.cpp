@@ -91,7 +91,7 @@ void ParallelKernels::attend_backward(const AttendShape& shape, const BackwardIn
                                       const KeySpan* spans, BackwardOutput output) {
   check_shape(shape);
   if (shape.q_rows == 0 || shape.kv_rows == 0) return;
-  const BackwardArgs args{shape, input, spans, output};
+  const BackwardArgs args = backward_args(shape, input, spans, output);
   const int64_t rows = stacked_rows(shape);
   const int64_t key_units = divide_up(shape.kv_rows, kUnitKeys);
   const int64_t units = key_units * shape.kv_heads;

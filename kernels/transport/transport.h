@@ -28,7 +28,7 @@ struct Part {
   Bytes bytes = 0;
 };
 
-inline constexpr size_t kMaxParts = 2;
+inline constexpr size_t kMaxParts = 4;
 
 /// What became of a send or receive. [start_ns, end_ns) is the transfer itself, on the clock of
 /// recorder.h; waiting for the peer lies before it.

@@ -18,6 +18,7 @@ std::string write_test_machine(const TemporaryFolder& folder) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     machine.attend[dtype].launch_s = 1e-6;
     machine.attend[dtype].per_pair_dim_s = 40e-12;
+    machine.backward[dtype] = machine.attend[dtype];
   }
   machine.copy = {1e-6, 10e9};
   machine.merge_bytes_per_s = 10e9;

@@ -1,0 +1,244 @@
+#include "core/strategies/kv_backward.h"
+
+namespace ring {
+
+KvBackward::KvBackward(const KvPlan& plan, const KvRouting& routing, const GradientWays& ways,
+                       int rank, RankTracks& tracks, Numbers numbers)
+    : plan_(plan),
+      routing_(routing),
+      ways_(ways),
+      rank_(rank),
+      tracks_(tracks),
+      numbers_(numbers) {}
+
+bool KvBackward::next(OpBatch& batch) {
+  const size_t before = batch.ops.size();
+  if (!is_begun_) delta(batch);
+  is_begun_ = true;
+  while (batch.ops.size() == before && round_ < plan_.messages.rounds()) advance(batch);
+  return batch.ops.size() > before;
+}
+
+// Everything that is received at a step was sent at the step before it or by a rank that needed
+// nothing later, so that all lanes of all ranks agree on one order and none can wait in a circle.
+void KvBackward::advance(OpBatch& batch) {
+  if (step_ < 0) {
+    if (round_ < plan_.messages.messages_of(rank_)) own_message(batch);
+  } else if (step_ < routing_.steps()) {
+    const int shard = routing_.shard_at(rank_, round_, step_);
+    Hop from;
+    if (round_ < plan_.messages.messages_of(shard)) {
+      if (routing_.arrives(shard, round_, rank_, step_, from)) {
+        received_message(shard, from, batch);
+      } else {
+        gradients(shard, {shard, plan_.messages.message(shard, round_)}, std::nullopt, batch);
+      }
+    }
+  }
+  if (step_ > 0 && round_ < plan_.messages.messages_of(rank_)) gradients_home(batch);
+  if (++step_ > routing_.steps()) {
+    step_ = -1;
+    ++round_;
+  }
+}
+
+void KvBackward::delta(OpBatch& batch) {
+  const Problem& problem = plan_.problem;
+  const Tokens tokens = plan_.partition.shard_tokens(rank_);
+  if (tokens == 0) return;
+  Op op;
+  op.kind = OpKind::kDelta;
+  op.q_shard = rank_;
+  op.q_end = tokens;
+  op.head_end = static_cast<int32_t>(problem.heads);
+  op.starts_state = numbers_.resets;
+  // O, dO and lse are read, lse and delta written.
+  op.bytes = problem.batch * problem.heads * tokens *
+             (2 * problem.head_dim_v * size_bytes(problem.dtype) + 12);
+  if (numbers_.resets)
+    op.bytes += problem.query_gradient_bytes(tokens) + problem.key_gradient_bytes(tokens);
+  delta_ = tracks_.writer().append(op, {}, batch);
+}
+
+void KvBackward::own_message(OpBatch& batch) {
+  const Place place{rank_, plan_.messages.message(rank_, round_)};
+  // The query side is whole only when delta is.
+  const bool waits = plan_.moves == Payload::kQuerySide && delta_;
+  const LanePoint whole = delta_.value_or(LanePoint{});
+  pass_on(place, {&whole, waits ? size_t{1} : size_t{0}}, batch);
+  compute(place, {}, batch);
+}
+
+void KvBackward::received_message(int shard, const Hop& from, OpBatch& batch) {
+  BufferRing& buffers = tracks_.buffers(plan_.moves, from.track);
+  Place place{shard, plan_.messages.message(shard, round_), buffers.take()};
+  Op op = transfer_op(OpKind::kReceive, plan_.moves, place);
+  op.peer = from.rank;
+  op.lane = tracks_.receive_lane(from.track);
+  op.step = step_ + 1;
+  const LanePoint arrived = tracks_.writer().append(op, buffers.readers(), batch);
+  Readers readers = pass_on(place, {&arrived, 1}, batch);
+  std::optional<LanePoint> computed;
+  if (plan_.is_needed(shard, round_, rank_)) {
+    place.gradients = tracks_.work().take();
+    Readers deps = tracks_.work().readers();
+    deps.push_back(arrived);
+    computed = compute(place, deps, batch);
+    readers.push_back(*computed);
+  }
+  buffers.free_after(std::move(readers));
+  gradients(shard, place, computed, batch);
+}
+
+// Sends on what the rank has computed, with what the rank before has gathered.
+void KvBackward::gradients(int shard, const Place& place, std::optional<LanePoint> computed,
+                           OpBatch& batch) {
+  if (!ways_.sends(shard, round_, step_)) return;
+  const bool follows = !routing_.gathers_home() && step_ > ways_.span(shard, round_).first;
+  Place sum = place;
+  std::optional<LanePoint> ready = computed;
+  const int before = follows ? routing_.rank_at(shard, round_, step_ - 1) : -1;
+  const int track = follows ? routing_.gradient_track(before, rank_, round_) : 0;
+  if (follows) {
+    Place received = place;
+    received.gradients = tracks_.gradients(track).take();
+    const LanePoint arrived = receive_gradients(received, before, track, batch);
+    if (computed) {
+      ready = add(place, received.gradients, arrived, batch);
+      tracks_.gradients(track).free_after({*ready});
+    } else {
+      sum = received;
+      ready = arrived;
+    }
+  }
+  sum.buffer = sum.gradients;
+  Op op = transfer_op(OpKind::kSend, gradients_of(plan_.moves), sum);
+  op.peer = ways_.destination(shard, round_, step_);
+  op.lane = tracks_.send_lane(tracks_.tracks() + routing_.gradient_track(rank_, op.peer, round_));
+  op.step = step_ + 2;
+  const LanePoint sent = tracks_.writer().append(op, {&*ready, 1}, batch);
+  (computed ? tracks_.work() : tracks_.gradients(track)).free_after({sent});
+}
+
+// What was sent to the owner at the step before.
+void KvBackward::gradients_home(OpBatch& batch) {
+  const int sender = routing_.rank_at(rank_, round_, step_ - 1);
+  if (!ways_.sends(rank_, round_, step_ - 1)) return;
+  if (ways_.destination(rank_, round_, step_ - 1) != rank_) return;
+  const int track = routing_.gradient_track(sender, rank_, round_);
+  Place place{rank_, plan_.messages.message(rank_, round_)};
+  place.gradients = tracks_.gradients(track).take();
+  const LanePoint arrived = receive_gradients(place, sender, track, batch);
+  const int32_t source = place.gradients;
+  place.gradients = kHomeBuffer;
+  tracks_.gradients(track).free_after({add(place, source, arrived, batch)});
+}
+
+Readers KvBackward::pass_on(const Place& place, std::span<const LanePoint> deps, OpBatch& batch) {
+  hops_.clear();
+  routing_.passes_on(place.shard, round_, rank_, step_, hops_);
+  Readers points;
+  for (const Hop& to : hops_) {
+    Op op = transfer_op(OpKind::kSend, plan_.moves, place);
+    op.peer = to.rank;
+    op.lane = tracks_.send_lane(to.track);
+    op.step = step_ + 2;  // The hop that this send makes.
+    points.push_back(tracks_.writer().append(op, deps, batch));
+  }
+  return points;
+}
+
+// Blocks that see nothing are left out at home; elsewhere they set their gradients to zero.
+std::optional<LanePoint> KvBackward::compute(const Place& place, std::span<const LanePoint> deps,
+                                             OpBatch& batch) {
+  std::optional<LanePoint> last;
+  for (int64_t i = 0; i < plan_.messages.blocks_of(place.part); ++i) {
+    const Op op = pairs_op(place, plan_.messages.block(place.part, i));
+    if (op.visible_pairs == 0 && place.gradients == kHomeBuffer) continue;
+    last = tracks_.writer().append(op, deps, batch);
+  }
+  return last;
+}
+
+Op KvBackward::pairs_op(const Place& place, KeySlice block) const {
+  const bool keys_move = plan_.moves == Payload::kKeyValue;
+  const KeySlice staying{0, plan_.partition.shard_tokens(rank_)};
+  Op op;
+  op.kind = OpKind::kBackward;
+  op.payload = plan_.moves;
+  op.step = step_ + 1;
+  op.buffer = place.buffer;
+  op.buffer_begin = place.buffer == kHomeBuffer ? block.begin : block.begin - place.part.begin;
+  op.kv_shard = keys_move ? place.shard : rank_;
+  op.q_shard = keys_move ? rank_ : place.shard;
+  const KeySlice keys = keys_move ? block : staying, queries = keys_move ? staying : block;
+  op.kv_begin = keys.begin;
+  op.kv_end = keys.end;
+  op.q_begin = queries.begin;
+  op.q_end = queries.end;
+  op.head_end = static_cast<int32_t>(plan_.problem.heads);
+  op.state = place.gradients;
+  op.starts_state = place.gradients != kHomeBuffer;
+  const BlockCounts counts = plan_.problem.mask.count_block(
+      slice(plan_.partition.shard(op.q_shard), op.q_begin, op.q_end),
+      slice(plan_.partition.shard(op.kv_shard), op.kv_begin, op.kv_end));
+  op.visible_pairs = counts.visible_pairs;
+  op.active_rows = counts.active_rows;
+  op.edge_rows = counts.edge_rows;
+  op.flops = plan_.problem.backward_flops(counts.visible_pairs);
+  return op;
+}
+
+void KvBackward::set_part(Op& op, int shard, KeySlice part) const {
+  if (plan_.moves == Payload::kKeyValue) {
+    op.kv_shard = shard;
+    op.kv_begin = part.begin;
+    op.kv_end = part.end;
+  } else {
+    op.q_shard = shard;
+    op.q_begin = part.begin;
+    op.q_end = part.end;
+  }
+}
+
+Op KvBackward::transfer_op(OpKind kind, Payload payload, const Place& place) const {
+  const int64_t messages = plan_.ranks() * plan_.messages.rounds();
+  const Tokens tokens = place.part.end - place.part.begin;
+  Op op;
+  op.kind = kind;
+  op.payload = payload;
+  op.message = numbers_.first_message + place.shard * plan_.messages.rounds() + round_ +
+               (is_gradient(payload) ? messages : 0);
+  op.bytes = is_gradient(payload) ? gradient_bytes(plan_.problem, plan_.moves, tokens)
+                                  : travelling_bytes(plan_.problem, plan_.moves, tokens);
+  op.buffer = place.buffer;
+  op.buffer_begin = place.buffer == kHomeBuffer ? place.part.begin : 0;
+  set_part(op, place.shard, place.part);
+  return op;
+}
+
+LanePoint KvBackward::receive_gradients(const Place& place, int from, int track, OpBatch& batch) {
+  Place into = place;
+  into.buffer = place.gradients;
+  Op op = transfer_op(OpKind::kReceive, gradients_of(plan_.moves), into);
+  op.peer = from;
+  op.lane = tracks_.receive_lane(tracks_.tracks() + track);
+  op.step = step_ + 1;
+  return tracks_.writer().append(op, tracks_.gradients(track).readers(), batch);
+}
+
+LanePoint KvBackward::add(const Place& place, int32_t source, LanePoint arrived, OpBatch& batch) {
+  Op op;
+  op.kind = OpKind::kAdd;
+  op.payload = gradients_of(plan_.moves);
+  op.step = step_ + 1;
+  op.state = place.gradients;
+  op.source_state = source;
+  op.buffer_begin = place.gradients == kHomeBuffer ? place.part.begin : 0;
+  set_part(op, place.shard, place.part);
+  // Two are read, one is written.
+  op.bytes = 3 * gradient_bytes(plan_.problem, plan_.moves, place.part.end - place.part.begin);
+  return tracks_.writer().append(op, {&arrived, 1}, batch);
+}
+
+}  // namespace ring

@@ -1,0 +1,202 @@
+// The program source of strategies that move keys by a routing: its phases, one after another.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "core/error.h"
+#include "core/strategies/gradient_ways.h"
+#include "core/strategies/kv_backward.h"
+#include "core/strategies/kv_forward.h"
+#include "core/strategies/kv_routing.h"
+
+namespace ring {
+namespace {
+
+using MakeRouting = std::function<std::unique_ptr<KvRouting>(const KvPlan&)>;
+
+/// One side that travels in the backward pass.
+struct BackwardWay {
+  BackwardWay(const Problem& problem, const Tuning& tuning, const Partition& partition,
+              Payload moves, const MakeRouting& make_routing)
+      : plan(problem, tuning, partition, moves),
+        routing(make_routing(plan)),
+        ways(plan, *routing) {}
+
+  KvPlan plan;
+  std::unique_ptr<KvRouting> routing;
+  GradientWays ways;
+};
+
+/// The phases of a rank: forward, backward, both as often as gradients are accumulated.
+class KvStream : public RankStream {
+ public:
+  KvStream(const KvPlan& plan, const KvRouting& routing, const BackwardWay* backward, int rank)
+      : plan_(plan),
+        routing_(routing),
+        way_(backward),
+        rank_(rank),
+        tracks_(plan.tuning, routing.tracks(), backward != nullptr) {}
+
+  bool next(OpBatch& batch) override {
+    const size_t before = batch.ops.size();
+    while (batch.ops.size() == before) {
+      if (!is_in_phase_ && !begin_phase(batch)) break;
+      const bool has_more = forward_ ? forward_->next(batch) : backward_->next(batch);
+      if (!has_more) end_phase();
+    }
+    for (size_t i = before; i < batch.ops.size(); ++i) batch.ops[i].micro_step = micro_step_;
+    return batch.ops.size() > before;
+  }
+
+  int32_t states() const { return states_; }
+
+ private:
+  /// Messages of all ranks in one phase that moves something once.
+  int64_t messages() const { return plan_.ranks() * plan_.messages.rounds(); }
+
+  /// False when there is no further phase; the optimizer gap is appended on the way there.
+  bool begin_phase(OpBatch& batch) {
+    const Pass pass = plan_.problem.pass;
+    if (micro_step_ == plan_.tuning.accumulation_steps) return end_step(batch);
+    const int64_t first = micro_step_ * 3 * messages();
+    is_in_phase_ = true;
+    if (has_forward(pass) && !is_backward_next_) {
+      forward_.emplace(plan_, routing_, rank_, tracks_, first);
+    } else {
+      backward_.emplace(way_->plan, *way_->routing, way_->ways, rank_, tracks_,
+                        KvBackward::Numbers{first + messages(), micro_step_ == 0});
+    }
+    return true;
+  }
+
+  void end_phase() {
+    if (forward_) states_ = std::max(states_, forward_->states());
+    is_backward_next_ = forward_ && way_ != nullptr;
+    if (!is_backward_next_) ++micro_step_;
+    forward_.reset();
+    backward_.reset();
+    is_in_phase_ = false;
+  }
+
+  bool end_step(OpBatch& batch) {
+    if (plan_.tuning.optimizer_gap_ps == 0 || is_finished_) return false;
+    is_finished_ = true;
+    micro_step_ = plan_.tuning.accumulation_steps;
+    Op op;
+    op.kind = OpKind::kCompute;
+    op.fixed_ps = plan_.tuning.optimizer_gap_ps;
+    tracks_.writer().append(op, {}, batch);
+    return false;
+  }
+
+  const KvPlan& plan_;
+  const KvRouting& routing_;
+  const BackwardWay* way_;
+  const int rank_;
+  RankTracks tracks_;
+  std::optional<KvForward> forward_;
+  std::optional<KvBackward> backward_;
+  int32_t states_ = 1;
+  int32_t micro_step_ = 0;
+  bool is_in_phase_ = false, is_backward_next_ = false, is_finished_ = false;
+};
+
+class KvSource : public ProgramSource {
+ public:
+  KvSource(const Problem& problem, const Tuning& tuning, const Partition& partition,
+           const MakeRouting& make_routing)
+      : plan_(problem, tuning, partition), routing_(make_routing(plan_)) {
+    if (!has_backward(problem.pass)) return;
+    choose_backward(make_routing);
+  }
+
+  int ranks() const override { return plan_.ranks(); }
+  int lanes() const override {
+    return RankTracks::lanes_of(plan_.tuning, routing_->tracks(), backward_ != nullptr);
+  }
+  std::unique_ptr<RankStream> stream(int rank) const override { return kv_stream(rank); }
+
+  const Problem* problem() const override { return &plan_.problem; }
+  std::string name() const override { return plan_.tuning.strategy; }
+  std::vector<std::string> notes() const override { return notes_; }
+  /// Equal shards under a full mask: only the numbers of ranks, shards and messages differ.
+  int rotation() const override {
+    if (plan_.problem.mask.kind() != "full" || plan_.tuning.is_deterministic) return 0;
+    for (int rank = 1; rank < ranks(); ++rank) {
+      if (plan_.partition.shard_tokens(rank) != plan_.partition.shard_tokens(0)) return 0;
+    }
+    return routing_->rotation();
+  }
+
+  RankStorage storage(int rank) const override {
+    const int received = plan_.ranks() > 1 ? plan_.tuning.pipeline_depth * routing_->tracks() : 0;
+    const bool moves_queries = backward_ && backward_->plan.moves == Payload::kQuerySide;
+    RankStorage storage;
+    storage.query_tokens = plan_.partition.shard_tokens(rank);
+    storage.home_tokens = plan_.partition.shard_tokens(rank);
+    storage.buffer_tokens = plan_.messages.message_tokens();
+    storage.buffers = has_forward(plan_.problem.pass) || !moves_queries ? received : 0;
+    if (backward_ && plan_.ranks() > 1) {
+      storage.gradients = gradients_of(backward_->plan.moves);
+      storage.gradient_tokens = plan_.messages.message_tokens();
+      storage.gradient_buffers = RankTracks::gradient_buffers(plan_.tuning, routing_->tracks());
+    }
+    if (moves_queries) {
+      storage.query_buffer_tokens = plan_.messages.message_tokens();
+      storage.query_buffers = received;
+    }
+    if (plan_.tuning.is_deterministic) {
+      const auto stream = kv_stream(rank);  // States held at once are known by going through.
+      OpBatch batch;
+      while (stream->next(batch)) batch.clear();
+      storage.states = stream->states();
+    }
+    return storage;
+  }
+
+ private:
+  std::unique_ptr<KvStream> kv_stream(int rank) const {
+    return std::make_unique<KvStream>(plan_, *routing_, backward_.get(), rank);
+  }
+
+  /// The side whose travel is fewer bytes, unless the tuning says which.
+  void choose_backward(const MakeRouting& make_routing) {
+    const auto way = [&](Payload moves) {
+      return std::make_unique<BackwardWay>(plan_.problem, plan_.tuning, plan_.partition, moves,
+                                           make_routing);
+    };
+    const BackwardMoves wanted = plan_.tuning.backward;
+    auto keys = wanted == BackwardMoves::kQueries ? nullptr : way(Payload::kKeyValue);
+    auto queries = wanted == BackwardMoves::kKeys ? nullptr : way(Payload::kQuerySide);
+    if (!keys || !queries) {
+      backward_ = std::move(keys ? keys : queries);
+      return;
+    }
+    const Bytes key_bytes = keys->ways.bytes_sent(), query_bytes = queries->ways.bytes_sent();
+    const bool keys_move = key_bytes <= query_bytes;
+    backward_ = std::move(keys_move ? keys : queries);
+    if (ranks() == 1) return;
+    const std::string of_keys = fmt::format("K and V with dK and dV ({})", format_bytes(key_bytes));
+    const std::string of_queries =
+        fmt::format("Q, dO, lse and delta with dQ ({})", format_bytes(query_bytes));
+    notes_.push_back(fmt::format(
+        "backward: {} travel, which is {} than {}; heads per KV head: {}",
+        keys_move ? of_keys : of_queries, key_bytes == query_bytes ? "no more" : "less",
+        keys_move ? of_queries : of_keys, plan_.problem.heads / plan_.problem.kv_heads));
+  }
+
+  KvPlan plan_;
+  std::unique_ptr<KvRouting> routing_;
+  std::unique_ptr<BackwardWay> backward_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+std::unique_ptr<ProgramSource> make_kv_program(const Problem& problem, const Tuning& tuning,
+                                               const Partition& partition,
+                                               const MakeRouting& make_routing) {
+  return std::make_unique<KvSource>(problem, tuning, partition, make_routing);
+}
+
+}  // namespace ring

@@ -1,0 +1,89 @@
+// RankTracks: lanes and buffers of one rank while the phases of its program are written.
+#pragma once
+
+#include <vector>
+
+#include "core/ring_program.h"
+
+namespace ring {
+
+/// What must be done before a buffer is free again.
+using Readers = std::vector<LanePoint>;
+
+/// Buffers that are taken in turn.
+class BufferRing {
+ public:
+  /// `first` is the number of the first of `count` buffers.
+  BufferRing(int32_t first, int count) : first_(first), readers_(static_cast<size_t>(count)) {}
+
+  /// The next buffer, and what has to be waited for before it is written to.
+  int32_t take() {
+    last_ = static_cast<size_t>(taken_++ % static_cast<int64_t>(readers_.size()));
+    return first_ + static_cast<int32_t>(last_);
+  }
+  const Readers& readers() const { return readers_[last_]; }
+  /// What frees the buffer that was taken last.
+  void free_after(Readers readers) { readers_[last_] = std::move(readers); }
+
+ private:
+  int32_t first_;
+  std::vector<Readers> readers_;
+  int64_t taken_ = 0;
+  size_t last_ = 0;
+};
+
+/// Lane 0 computes. Every track has `lanes` send lanes and `lanes` receive lanes of its own.
+/// Gradients have as many tracks again as the keys, so that neither waits for the other.
+class RankTracks {
+ public:
+  RankTracks(const Tuning& tuning, int tracks, bool has_gradients)
+      : lanes_(tuning.lanes),
+        writer_(lanes_of(tuning, tracks, has_gradients)),
+        sent_(static_cast<size_t>(2 * tracks), 0),
+        received_(static_cast<size_t>(2 * tracks), 0) {
+    for (int track = 0; track < tracks; ++track) {
+      keys_.emplace_back(track * tuning.pipeline_depth, tuning.pipeline_depth);
+      queries_.emplace_back(track * tuning.pipeline_depth, tuning.pipeline_depth);
+      gradients_.emplace_back(track * gradient_depth(tuning), gradient_depth(tuning));
+    }
+    gradients_.emplace_back(tracks * gradient_depth(tuning), gradient_depth(tuning));
+  }
+
+  static int lanes_of(const Tuning& tuning, int tracks, bool has_gradients) {
+    return 1 + 2 * tuning.lanes * tracks * (has_gradients ? 2 : 1);
+  }
+  /// Gradient buffers of a track, and those that are being summed up: two at least, since what
+  /// comes home and what is on its way may arrive in the same step.
+  static int gradient_depth(const Tuning& tuning) { return std::max(2, tuning.pipeline_depth); }
+  static int gradient_buffers(const Tuning& tuning, int tracks) {
+    return gradient_depth(tuning) * (tracks + 1);
+  }
+
+  OpWriter& writer() { return writer_; }
+  int tracks() const { return static_cast<int>(keys_.size()); }
+  /// Receive buffers of a track for what only is read.
+  BufferRing& buffers(Payload payload, int track) {
+    return (payload == Payload::kQuerySide ? queries_ : keys_)[static_cast<size_t>(track)];
+  }
+  /// Gradient buffers that messages of a track are received into.
+  BufferRing& gradients(int track) { return gradients_[static_cast<size_t>(track)]; }
+  /// Gradient buffers in which the rank sums its own share.
+  BufferRing& work() { return gradients_.back(); }
+
+  /// The lane of the next send or receive of a track; gradient tracks are numbered after the
+  /// others.
+  int32_t send_lane(int track) { return 1 + 2 * track * lanes_ + turn(sent_, track); }
+  int32_t receive_lane(int track) { return 1 + (2 * track + 1) * lanes_ + turn(received_, track); }
+
+ private:
+  int32_t turn(std::vector<int64_t>& counts, int track) const {
+    return static_cast<int32_t>(counts[static_cast<size_t>(track)]++ % lanes_);
+  }
+
+  int lanes_;
+  OpWriter writer_;
+  std::vector<BufferRing> keys_, queries_, gradients_;
+  std::vector<int64_t> sent_, received_;
+};
+
+}  // namespace ring
