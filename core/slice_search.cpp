@@ -13,14 +13,16 @@ namespace ring {
 namespace {
 
 constexpr std::array kKinds{OpKind::kAttend, OpKind::kSend,     OpKind::kReceive, OpKind::kMerge,
-                            OpKind::kCopy,   OpKind::kFinalize, OpKind::kCompute};
+                            OpKind::kCopy,   OpKind::kFinalize, OpKind::kCompute, OpKind::kBackward,
+                            OpKind::kDelta,  OpKind::kAdd};
+static_assert(kKinds.size() == kOpKinds);
 constexpr std::string_view kAllowed =
-    "attend, send, receive, merge, copy, finalize, compute, wait; rank, lane, step, kv, peer, to "
-    "or "
-    "from with a number; r3, r3:17; >2ms, <5us";
-constexpr std::array<std::string_view, 15> kWords{
-    "attend", "send", "receive", "merge", "copy", "finalize", "compute", "wait",
-    "rank",   "lane", "step",    "kv",    "peer", "to",       "from"};
+    "attend, send, receive, merge, copy, finalize, compute, backward, delta, add, wait; rank, "
+    "lane, "
+    "step, kv, peer, to or from with a number; r3, r3:17; >2ms, <5us";
+constexpr std::array<std::string_view, 18> kWords{
+    "attend", "send", "receive", "merge", "copy", "finalize", "compute", "backward", "delta",
+    "add",    "wait", "rank",    "lane",  "step", "kv",       "peer",    "to",       "from"};
 
 uint32_t bit(OpKind kind) { return 1U << static_cast<uint32_t>(kind); }
 

@@ -384,6 +384,7 @@ double TimelinePainter::curve_scale(const LayoutRow& row) const {
 QString bar_label(const Slice& slice) {
   switch (slice.kind) {
     case OpKind::kAttend:
+    case OpKind::kBackward:
       return slice.kv_shard >= 0 ? QStringLiteral("KV %1").arg(slice.kv_shard) : QString();
     case OpKind::kSend:
       return slice.peer >= 0 ? QStringLiteral("to %1").arg(slice.peer) : QString();
@@ -393,6 +394,8 @@ QString bar_label(const Slice& slice) {
     case OpKind::kCopy:
     case OpKind::kFinalize:
     case OpKind::kCompute:
+    case OpKind::kDelta:
+    case OpKind::kAdd:
       return {};
   }
   return {};
