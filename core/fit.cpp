@@ -190,7 +190,8 @@ std::vector<double> attend_features(const Problem& problem, const Op& op, double
     AttendCost unit;
     unit.cache_bytes = cache_bytes;
     unit.*parameter.member = 1;
-    features.push_back(attend_seconds(unit, problem, op));
+    features.push_back(op.kind == OpKind::kBackward ? backward_seconds(unit, problem, op)
+                                                    : attend_seconds(unit, problem, op));
   }
   return features;
 }

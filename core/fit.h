@@ -42,7 +42,8 @@ struct AttendParameter {
   double AttendCost::*member;
 };
 std::span<const AttendParameter> attend_parameters();
-/// `cache_bytes` as in AttendCost, on which the cost does not depend linearly.
+/// Of an attend or backward op. `cache_bytes` as in AttendCost, on which the cost does not depend
+/// linearly.
 std::vector<double> attend_features(const Problem& problem, const Op& op, double cache_bytes = 0);
 
 /// start + bytes / rate, from a fit of rows with the features (1, bytes).

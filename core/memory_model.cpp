@@ -2,9 +2,6 @@
 
 namespace ring {
 
-namespace {
-
-/// dO, (lse, delta), gradients, and what travels.
 Bytes backward_bytes(const Problem& problem, const RankStorage& storage) {
   if (!has_backward(problem.pass)) return 0;
   const int64_t rows = problem.batch * problem.heads * storage.query_tokens;
@@ -13,12 +10,8 @@ Bytes backward_bytes(const Problem& problem, const RankStorage& storage) {
                                : problem.query_gradient_bytes(storage.gradient_tokens);
   return rows * (problem.head_dim_v * size_bytes(problem.dtype) + 8) +
          problem.query_gradient_bytes(storage.query_tokens) +
-         problem.key_gradient_bytes(storage.home_tokens) +
-         storage.query_buffers * problem.query_side_bytes(storage.query_buffer_tokens) +
-         storage.gradient_buffers * travelling;
+         problem.key_gradient_bytes(storage.home_tokens) + storage.gradient_buffers * travelling;
 }
-
-}  // namespace
 
 Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
   constexpr Bytes kFloat = 4;
@@ -28,6 +21,7 @@ Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
          problem.kv_bytes(storage.home_tokens) +
          storage.buffers * problem.kv_bytes(storage.buffer_tokens) +
          storage.states * rows * (problem.head_dim_v + 2) * kFloat +
+         storage.query_buffers * problem.query_side_bytes(storage.query_buffer_tokens) +
          backward_bytes(problem, storage);
 }
 

@@ -9,6 +9,9 @@ namespace ring {
 /// Queries and output with lse, own keys and values, receive buffers in the model dtype, and the
 /// attention states (u, m, l) in fp32.
 Bytes rank_bytes(const Problem& problem, const RankStorage& storage);
+/// Of that, what the backward pass adds beside receive buffers of the query side: dO, (lse, delta),
+/// gradients and gradient buffers; 0 without one.
+Bytes backward_bytes(const Problem& problem, const RankStorage& storage);
 /// Of all ranks.
 Bytes program_bytes(const RingProgram& program);
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/memory_model.h"
 
 namespace ring {
 namespace {
@@ -47,12 +48,13 @@ class BufferChanges {
  public:
   /// In program order: the readers of a buffer stand before the receive that fills it anew.
   void add(const Op& op, const Slice* slice) {
-    if (op.buffer == kHomeBuffer) return;
+    // Gradient buffers count as held all the time.
+    if (op.buffer == kHomeBuffer || is_gradient(op.payload)) return;
+    Holding& holding = holdings_[{op.payload == Payload::kQuerySide, op.buffer}];
     if (op.kind == OpKind::kReceive) {
-      release(holdings_[op.buffer]);
-      holdings_[op.buffer] = {slice, slice != nullptr ? slice->end_ps : 0, false};
-    } else if (op.kind == OpKind::kAttend || op.kind == OpKind::kSend) {
-      Holding& holding = holdings_[op.buffer];
+      release(holding);
+      holding = {slice, slice != nullptr ? slice->end_ps : 0, false};
+    } else if (computes_pairs(op.kind) || op.kind == OpKind::kSend) {
       holding.is_read_later = holding.is_read_later || slice == nullptr;
       if (slice != nullptr) holding.free_ps = std::max(holding.free_ps, slice->end_ps);
     }
@@ -72,7 +74,7 @@ class BufferChanges {
     if (!holding.is_read_later) changes_.push_back({holding.free_ps, -holding.receive->bytes});
   }
 
-  std::map<int32_t, Holding> holdings_;
+  std::map<std::pair<bool, int32_t>, Holding> holdings_;  ///< Of the query side or not; number.
   std::vector<Change> changes_;
 };
 
@@ -97,7 +99,8 @@ Bytes resident_bytes(const Problem& problem, const RankStorage& storage) {
                         problem.head_dim_v * element + kFloat +              // output, lse
                         storage.states * (problem.head_dim_v + 2) * kFloat;  // u, m, l
   return checked_add(checked_multiply(rows, per_row, "the bytes of a rank"),
-                     problem.kv_bytes(storage.home_tokens), "the bytes of a rank");
+                     problem.kv_bytes(storage.home_tokens) + backward_bytes(problem, storage),
+                     "the bytes of a rank");
 }
 
 std::vector<RankMemoryUse> memory_use(const RingProgram& program, const Timeline& timeline) {
@@ -109,7 +112,9 @@ std::vector<RankMemoryUse> memory_use(const RingProgram& program, const Timeline
     if (program.has_attention) {
       use.resident_bytes = resident_bytes(program.problem, rank.storage);
       use.buffer_bytes =
-          rank.storage.buffers * program.problem.kv_bytes(rank.storage.buffer_tokens);
+          rank.storage.buffers * program.problem.kv_bytes(rank.storage.buffer_tokens) +
+          rank.storage.query_buffers *
+              program.problem.query_side_bytes(rank.storage.query_buffer_tokens);
     }
     BufferChanges changes;
     for (size_t i = 0; i < rank.ops.size(); ++i) changes.add(rank.ops[i], slices[r][i]);

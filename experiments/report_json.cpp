@@ -59,9 +59,16 @@ Json comparison_json(const Comparison& comparison) {
 }
 
 Json verification_json(const Verification& verification) {
-  return {{"is_right", verification.is_right()}, {"rows", verification.rows},
-          {"error", verification.error},         {"lse_error", verification.lse_error},
-          {"tolerance", verification.tolerance}, {"worst_position", verification.worst_position}};
+  Json json = {
+      {"is_right", verification.is_right()}, {"rows", verification.rows},
+      {"error", verification.error},         {"lse_error", verification.lse_error},
+      {"tolerance", verification.tolerance}, {"worst_position", verification.worst_position}};
+  if (verification.has_gradients) {
+    json["dq_error"] = verification.dq_error;
+    json["dk_error"] = verification.dk_error;
+    json["dv_error"] = verification.dv_error;
+  }
+  return json;
 }
 
 }  // namespace ring

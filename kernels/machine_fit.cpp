@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/fit.h"
+#include "kernels/cpu/block_args.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/workspace.h"
 
@@ -16,6 +17,9 @@ namespace {
 
 /// Cache sizes that are tried.
 constexpr double kLeastCacheBytes = 256 << 10, kMostCacheBytes = 64 << 20, kCacheStep = 1.5;
+
+static_assert(kBackwardUnitKeys == cpu::kUnitKeys && kBackwardUnitRows == cpu::kUnitRows,
+              "the cost of a backward op counts the units of the kernel");
 
 double robust_deviation(std::vector<double> values) {
   const double middle = median(values);
@@ -35,10 +39,11 @@ class MachineFit {
     }
   }
 
-  void attend(DType dtype) {
+  /// `pass` is "attend" or "backward".
+  void attention(const std::string& pass, DType dtype, std::map<DType, AttendCost>& costs) {
     const std::string label(name(dtype));
-    const auto is_of_dtype = [&label](const ProbeSample& sample) {
-      return sample.sample.probe == "attend" && sample.sample.labels.at("dtype") == label;
+    const auto is_of_dtype = [&](const ProbeSample& sample) {
+      return sample.sample.probe == pass && sample.sample.labels.at("dtype") == label;
     };
     AttendCost cost;
     cost.cache_bytes = cache_bytes_of(is_of_dtype);
@@ -46,18 +51,18 @@ class MachineFit {
       if (is_of_dtype(sample))
         sample.features = attend_features(*sample.problem, *sample.op, cost.cache_bytes);
     }
-    const auto fit = fit_samples("attend." + label, is_of_dtype);
+    const auto fit = fit_samples(pass + "." + label, is_of_dtype);
     if (!fit) return;
-    put(fmt::format("attend.{}.cache_bytes", label),
+    put(fmt::format("{}.{}.cache_bytes", pass, label),
         {cost.cache_bytes, cost.cache_bytes / kCacheStep, cost.cache_bytes * kCacheStep},
         "attention of one rank on one core");
     for (size_t j = 0; j < attend_parameters().size(); ++j) {
       const AttendParameter& parameter = attend_parameters()[j];
       cost.*parameter.member = fit->parameters[j].value;
-      put(fmt::format("attend.{}.{}", label, parameter.name), fit->parameters[j],
+      put(fmt::format("{}.{}.{}", pass, label, parameter.name), fit->parameters[j],
           "attention of one rank on one core");
     }
-    machine_.attend[dtype] = cost;
+    costs[dtype] = cost;
   }
 
   void copy() {
@@ -70,7 +75,7 @@ class MachineFit {
     put("copy.bytes_per_s", cost.bytes_per_s, "messages between two threads on two cores");
   }
 
-  /// The rate of merges or of finalizes, which have no start in the model.
+  /// The rate of merges, finalizes, adds or deltas, which have no start in the model.
   void state_rate(const char* probe, double Machine::*rate, const std::string& key) {
     std::vector<double> rates;
     for (const ProbeSample& sample : samples_) {
@@ -231,12 +236,16 @@ void fit_machine(const std::vector<const ProbeCollector*>& collectors, int cores
                  Calibration& calibration) {
   describe_host(cores, machine);
   MachineFit fit(collectors, machine, calibration);
-  fit.attend(DType::kF32);
-  fit.attend(DType::kBF16);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    fit.attention("attend", dtype, machine.attend);
+    fit.attention("backward", dtype, machine.backward);
+  }
   fit.copy();
   fit.memory(cores);
   fit.state_rate("merge", &Machine::merge_bytes_per_s, "merge_bytes_per_s");
   fit.state_rate("finalize", &Machine::finalize_bytes_per_s, "finalize_bytes_per_s");
+  fit.state_rate("add", &Machine::add_bytes_per_s, "add_bytes_per_s");
+  fit.state_rate("delta", &Machine::delta_bytes_per_s, "delta_bytes_per_s");
   fit.wakeup();
   fit.contention();
   fit.noise();

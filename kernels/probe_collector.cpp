@@ -17,7 +17,9 @@ constexpr size_t kMostNoiseValues = 64;
 CalibrationSample attend_sample(const ProbeProgram& probe, const Op& op) {
   const Problem& problem = probe.program.problem;
   CalibrationSample sample;
-  sample.probe = probe.kind == ProbeKind::kContention ? "attend-all-cores" : "attend";
+  sample.probe = op.kind == OpKind::kBackward           ? "backward"
+                 : probe.kind == ProbeKind::kContention ? "attend-all-cores"
+                                                        : "attend";
   sample.is_held_out = probe.is_held_out;
   sample.labels = {{"dtype", std::string(name(problem.dtype))}, {"mask", problem.mask.kind()}};
   const auto put = [&sample](const char* quantity, int64_t value) {
@@ -59,10 +61,19 @@ int32_t ProbeCollector::sample_for(const Op& op) {
   ProbeSample next;
   switch (op.kind) {
     case OpKind::kAttend:
+    case OpKind::kBackward:
+      // Where gradients travel, ranks on other cores disturb the computation.
+      if (probe_.kind == ProbeKind::kGradients) return -1;
       next.sample = attend_sample(probe_, op);
       next.features = attend_features(problem, op, kAnyCacheBytes);
       next.problem = &problem;
       next.op = &op;
+      break;
+    case OpKind::kAdd:
+    case OpKind::kDelta:
+      if ((op.kind == OpKind::kAdd) != (probe_.kind == ProbeKind::kGradients)) return -1;
+      next.sample = byte_sample(name(op.kind), op.bytes, false);
+      next.features = {1, static_cast<double>(op.bytes)};
       break;
     case OpKind::kMerge:
     case OpKind::kFinalize:
@@ -71,6 +82,7 @@ int32_t ProbeCollector::sample_for(const Op& op) {
       next.features = {1, static_cast<double>(op.bytes)};
       break;
     case OpKind::kReceive:
+      if (probe_.kind == ProbeKind::kGradients) return -1;
       next.sample = byte_sample(probe_.kind == ProbeKind::kWakeup ? "wakeup" : probe_.transfer,
                                 op.bytes, false);
       next.features = {1, static_cast<double>(op.bytes)};
@@ -78,9 +90,6 @@ int32_t ProbeCollector::sample_for(const Op& op) {
     case OpKind::kSend:
     case OpKind::kCopy:
     case OpKind::kCompute:
-    case OpKind::kBackward:
-    case OpKind::kDelta:
-    case OpKind::kAdd:
       return -1;
   }
   std::vector<double> key = next.features;
@@ -117,7 +126,8 @@ void ProbeCollector::add_run(const Timeline& timeline) {
         std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     const bool is_wakeup = probe_.kind == ProbeKind::kWakeup;
     samples_[i].sample.seconds.push_back(is_wakeup ? median(values) : mean);
-    if (samples_[i].sample.probe != "attend" || values.size() < 3) continue;
+    const std::string& kind = samples_[i].sample.probe;
+    if ((kind != "attend" && kind != "backward") || values.size() < 3) continue;
     for (size_t j = 0; j < std::min(values.size(), kMostNoiseValues); ++j)
       op_noise_.push_back(std::log(values[j] / mean));
   }

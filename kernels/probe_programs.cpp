@@ -28,6 +28,17 @@ constexpr AttendShape kShapes[] = {
     {1536, 192, 4, 4, 64, 64, "full", true},     {384, 48, 8, 4, 80, 80, "full", true},
 };
 
+// The backward pass takes 2.5 times the flops of the forward pass: fewer shapes, and smaller ones.
+constexpr AttendShape kBackwardShapes[] = {
+    {256, 64, 4, 4, 128, 128, "full", false},   {768, 256, 4, 4, 128, 128, "causal", false},
+    {512, 512, 2, 2, 128, 128, "full", false},  {1024, 128, 4, 1, 64, 64, "causal", false},
+    {128, 128, 8, 8, 64, 64, "causal", false},  {1024, 64, 2, 2, 64, 64, "full", false},
+    {512, 64, 4, 4, 64, 64, "causal", false},   {1024, 1024, 2, 2, 64, 64, "causal", false},
+    {256, 256, 8, 2, 32, 32, "full", false},    {1024, 64, 4, 4, 32, 32, "causal", false},
+    {512, 128, 2, 2, 128, 64, "causal", false}, {512, 96, 4, 2, 96, 96, "causal", true},
+    {640, 320, 3, 1, 128, 128, "causal", true}, {768, 192, 4, 4, 64, 64, "full", true},
+};
+
 Problem problem_of(const AttendShape& shape, DType dtype) {
   Problem problem;
   problem.heads = shape.heads;
@@ -49,6 +60,23 @@ ProbeProgram attend_probe(const AttendShape& shape, DType dtype) {
   probe.kind = ProbeKind::kAttend;
   probe.is_held_out = shape.is_held_out;
   probe.label = fmt::format("attention, {} tokens in blocks of {}, head dim {}, {}", shape.tokens,
+                            shape.block, shape.head_dim, name(dtype));
+  probe.program = plan(problem, tuning);
+  return probe;
+}
+
+/// Backward; on several ranks gradients travel and are added up.
+ProbeProgram backward_probe(const AttendShape& shape, DType dtype, int ranks) {
+  Problem problem = problem_of(shape, dtype);
+  problem.pass = Pass::kBackward;
+  Tuning tuning;
+  tuning.ranks = ranks;
+  tuning.block_tokens = shape.block;
+  tuning.backward = BackwardMoves::kKeys;
+  ProbeProgram probe;
+  probe.kind = ranks > 1 ? ProbeKind::kGradients : ProbeKind::kAttend;
+  probe.is_held_out = shape.is_held_out;
+  probe.label = fmt::format("backward, {} tokens in blocks of {}, head dim {}, {}", shape.tokens,
                             shape.block, shape.head_dim, name(dtype));
   probe.program = plan(problem, tuning);
   return probe;
@@ -168,10 +196,16 @@ std::vector<ProbeProgram> probe_programs(int cores) {
     probes.push_back(far_rows_probe(4096, 8, 64, dtype));
     probes.push_back(far_rows_probe(8192, 4, 128, dtype));
   }
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const AttendShape& shape : kBackwardShapes)
+      probes.push_back(backward_probe(shape, dtype, 1));
+  }
   probes.push_back(merge_probe(256, 4, 64));
   probes.push_back(merge_probe(1024, 4, 128));
   probes.push_back(merge_probe(2048, 8, 128));
   if (cores > 1) {
+    probes.push_back(backward_probe({512, 256, 4, 4, 128, 128, "full", false}, DType::kF32, 3));
+    probes.push_back(backward_probe({1536, 512, 2, 2, 64, 64, "full", false}, DType::kF32, 3));
     for (const Bytes bytes : {Bytes{256} << 10, Bytes{2} << 20, Bytes{16} << 20})
       probes.push_back(both_ways_probe(bytes, 4, 4));
     probes.push_back(contention_probe(1, 1024, 64, 128));

@@ -9,7 +9,8 @@
 namespace ring {
 
 enum class ProbeKind {
-  kAttend,      ///< One rank attends alone: attend, merge and finalize costs.
+  kAttend,      ///< One rank alone: attend, backward, delta, merge and finalize costs.
+  kGradients,   ///< Gradients that travel: the cost of adding them.
   kContention,  ///< Every core attends on its own, nothing travels.
   kTransfer,    ///< One message after another between two ranks that do nothing else.
   kWakeup,      ///< Lanes that wait for another lane, on their core and across cores.

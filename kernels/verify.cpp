@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <set>
 
 #include "kernels/reference/attention.h"
@@ -46,19 +47,35 @@ StoredTensor stored(const DataSource& data, Tensor tensor, const std::vector<int
   return result;
 }
 
-reference::Output oracle_rows(const Problem& problem, const DataSource& data,
-                              const std::vector<int64_t>& positions) {
-  std::vector<int64_t> keys(static_cast<size_t>(problem.seq_len()));
-  for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int64_t>(i);
-  const StoredTensor q =
-      stored(data, Tensor::kQuery, positions, problem.heads, problem.head_dim, problem.dtype);
-  const StoredTensor k =
-      stored(data, Tensor::kKey, keys, problem.kv_heads, problem.head_dim, problem.dtype);
-  const StoredTensor v =
-      stored(data, Tensor::kValue, keys, problem.kv_heads, problem.head_dim_v, problem.dtype);
+/// Attention of some rows over all keys, with what it reads.
+struct OracleRows {
+  StoredTensor q, k, v, d_out;
   std::vector<KeyInterval> intervals;
-  for (const int64_t position : positions) intervals.push_back(problem.mask.visible(position));
-  reference::Problem oracle;
+  reference::Problem problem;
+};
+
+std::vector<int64_t> all_positions(const Problem& problem) {
+  std::vector<int64_t> positions(static_cast<size_t>(problem.seq_len()));
+  for (size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<int64_t>(i);
+  return positions;
+}
+
+std::unique_ptr<OracleRows> oracle_rows(const Problem& problem, const DataSource& data,
+                                        const std::vector<int64_t>& positions) {
+  auto rows = std::make_unique<OracleRows>();
+  const std::vector<int64_t> keys = all_positions(problem);
+  const auto fetch = [&](Tensor tensor, const std::vector<int64_t>& at, int64_t heads,
+                         int64_t dim) {
+    return stored(data, tensor, at, heads, dim, problem.dtype);
+  };
+  rows->q = fetch(Tensor::kQuery, positions, problem.heads, problem.head_dim);
+  rows->k = fetch(Tensor::kKey, keys, problem.kv_heads, problem.head_dim);
+  rows->v = fetch(Tensor::kValue, keys, problem.kv_heads, problem.head_dim_v);
+  if (has_backward(problem.pass))
+    rows->d_out = fetch(Tensor::kOutputGradient, positions, problem.heads, problem.head_dim_v);
+  for (const int64_t position : positions)
+    rows->intervals.push_back(problem.mask.visible(position));
+  reference::Problem& oracle = rows->problem;
   oracle.q_rows = static_cast<int64_t>(positions.size());
   oracle.kv_rows = problem.seq_len();
   oracle.heads = static_cast<int>(problem.heads);
@@ -66,14 +83,95 @@ reference::Output oracle_rows(const Problem& problem, const DataSource& data,
   oracle.dim_qk = static_cast<int>(problem.head_dim);
   oracle.dim_v = static_cast<int>(problem.head_dim_v);
   oracle.scale = static_cast<double>(problem.softmax_scale());
-  oracle.q = q.view;
-  oracle.k = k.view;
-  oracle.v = v.view;
-  oracle.visible = [&intervals](int64_t row, int64_t key) {
+  oracle.q = rows->q.view;
+  oracle.k = rows->k.view;
+  oracle.v = rows->v.view;
+  oracle.visible = [&intervals = rows->intervals](int64_t row, int64_t key) {
     const KeyInterval& seen = intervals[static_cast<size_t>(row)];
     return key >= seen.begin && key < seen.end;
   };
-  return reference::attend(oracle);
+  return rows;
+}
+
+/// RMS of differences relative to the RMS of what is exact.
+class RelativeError {
+ public:
+  /// `exact` is (head, token, dim) of `tokens` tokens; `actual` (head, dim) of number `token`,
+  /// `scale` times what it should be.
+  void add(std::span<const float> actual, const std::vector<double>& exact, size_t token,
+           size_t tokens, size_t dim, double scale) {
+    for (size_t i = 0; i < actual.size(); ++i) {
+      const double wanted = exact[(i / dim * tokens + token) * dim + i % dim];
+      const double difference = static_cast<double>(actual[i]) / scale - wanted;
+      errors_ += difference * difference;
+      values_ += wanted * wanted;
+    }
+  }
+  double value() const {
+    const double error = std::sqrt(values_ == 0 ? errors_ : errors_ / values_);
+    return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+  }
+
+ private:
+  double errors_ = 0, values_ = 0;
+};
+
+/// lse and sum out * d_out of all rows, (head, row), from the run's own output.
+struct RowStatistics {
+  std::vector<double> lse, delta;
+};
+
+RowStatistics statistics_of(const Problem& problem, const OracleRows& all,
+                            const CpuExecutor& executor) {
+  const auto heads = static_cast<size_t>(problem.heads);
+  const auto dim = static_cast<size_t>(problem.head_dim_v);
+  const auto rows = static_cast<size_t>(problem.seq_len());
+  RowStatistics result{std::vector<double>(heads * rows), std::vector<double>(heads * rows)};
+  std::vector<float> out(heads * dim), lse(heads);
+  for (size_t row = 0; row < rows; ++row) {
+    executor.read_output(0, static_cast<int64_t>(row), out, lse);
+    for (size_t head = 0; head < heads; ++head) {
+      double& delta = result.delta[head * rows + row];
+      for (size_t d = 0; d < dim; ++d) {
+        delta += static_cast<double>(out[head * dim + d]) *
+                 all.d_out.view.at(static_cast<int64_t>(row), static_cast<int64_t>(head),
+                                   static_cast<int64_t>(d));
+      }
+      result.lse[head * rows + row] = static_cast<double>(lse[head]);
+    }
+  }
+  return result;
+}
+
+void verify_gradients(const RingProgram& program, const DataSource& data,
+                      const CpuExecutor& executor, const std::vector<int64_t>& positions,
+                      const OracleRows& sampled, Verification& result) {
+  const Problem& problem = program.problem;
+  const auto count = positions.size();
+  const double passes = program.tuning.accumulation_steps;
+  const std::vector<int64_t> numbers = [&] {
+    std::vector<int64_t> all(count);
+    for (size_t i = 0; i < count; ++i) all[i] = static_cast<int64_t>(i);
+    return all;
+  }();
+  const std::vector<double> dq =
+      reference::query_gradients(sampled.problem, sampled.d_out.view, numbers);
+  const auto all = oracle_rows(problem, data, all_positions(problem));
+  const RowStatistics statistics = statistics_of(problem, *all, executor);
+  const reference::Gradients keys = reference::key_gradients(
+      all->problem, all->d_out.view, statistics.lse, statistics.delta, positions);
+  const auto dim = static_cast<size_t>(problem.head_dim);
+  const auto dim_v = static_cast<size_t>(problem.head_dim_v);
+  RelativeError q_error, k_error, v_error;
+  for (size_t i = 0; i < count; ++i) {
+    q_error.add(executor.query_gradients(0, positions[i]), dq, i, count, dim, passes);
+    k_error.add(executor.key_gradients(0, positions[i]), keys.dk, i, count, dim, passes);
+    v_error.add(executor.value_gradients(0, positions[i]), keys.dv, i, count, dim_v, passes);
+  }
+  result.has_gradients = true;
+  result.dq_error = q_error.value();
+  result.dk_error = k_error.value();
+  result.dv_error = v_error.value();
 }
 
 /// |a - b| relative to max(1, |b|); infinite unless both are finite or both the same infinity.
@@ -108,7 +206,8 @@ Verification verify_rows(const RingProgram& program, const DataSource& data,
                          const CpuExecutor& executor, int64_t rows) {
   const Problem& problem = program.problem;
   const std::vector<int64_t> positions = sampled_positions(program.partition, rows);
-  const reference::Output oracle = oracle_rows(problem, data, positions);
+  const auto sampled = oracle_rows(problem, data, positions);
+  const reference::Output oracle = reference::attend(sampled->problem);
   const auto heads = static_cast<size_t>(problem.heads);
   const auto dim = static_cast<size_t>(problem.head_dim_v);
   std::vector<float> out(heads * dim), lse(heads);
@@ -140,18 +239,23 @@ Verification verify_rows(const RingProgram& program, const DataSource& data,
   const bool is_all_zero = oracle_sum == 0;
   result.error = std::sqrt(is_all_zero ? error_sum : error_sum / oracle_sum);
   if (std::isnan(result.error)) result.error = std::numeric_limits<double>::infinity();
+  if (has_backward(problem.pass))
+    verify_gradients(program, data, executor, positions, *sampled, result);
   return result;
 }
 
 std::string Verification::text() const {
+  const std::string gradients = has_gradients ? fmt::format(", of dQ {:.1e}, dK {:.1e}, dV {:.1e}",
+                                                            dq_error, dk_error, dv_error)
+                                              : "";
   if (is_right()) {
-    return fmt::format("{} rows agree with the oracle, error {:.1e} (allowed {:.1e})", rows, error,
-                       tolerance);
+    return fmt::format("{} rows agree with the oracle, error {:.1e}{} (allowed {:.1e})", rows,
+                       error, gradients, tolerance);
   }
   return fmt::format(
       "WRONG: of {} rows that were checked, position {} differs most; error {:.1e}, lse error "
-      "{:.1e} (allowed {:.1e})",
-      rows, worst_position, error, lse_error, tolerance);
+      "{:.1e}{} (allowed {:.1e})",
+      rows, worst_position, error, lse_error, gradients, tolerance);
 }
 
 }  // namespace ring

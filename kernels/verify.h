@@ -17,13 +17,21 @@ struct Verification {
   double tolerance = 0;        ///< What the dtype allows (docs/numerics.md).
   double lse_error = 0;        ///< Largest |lse - oracle|, relative to max(1, |oracle|).
   int64_t worst_position = 0;  ///< Position with the largest error.
-  bool is_right() const { return error <= tolerance && lse_error <= tolerance; }
+  bool has_gradients = false;
+  /// As `error`, of dQ, dK and dV at the same positions.
+  double dq_error = 0, dk_error = 0, dv_error = 0;
+  bool is_right() const {
+    return error <= tolerance && lse_error <= tolerance && dq_error <= tolerance &&
+           dk_error <= tolerance && dv_error <= tolerance;
+  }
   /// "16 rows agree with the oracle, error 4.1e-07 (allowed 4.0e-06)".
   std::string text() const;
 };
 
 /// Checks batch element 0 of the executor's last run at about `rows` positions: the ends of the
-/// sequence and of every shard, and others spread between them.
+/// sequence and of every shard, and others spread between them. Of a program with a backward pass
+/// the gradients there are checked too: dQ against the oracle alone, dK and dV with lse and delta
+/// of the rows taken from the run's output, which the same call samples.
 Verification verify_rows(const RingProgram& program, const DataSource& data,
                          const CpuExecutor& executor, int64_t rows);
 

@@ -178,6 +178,37 @@ Gradients attend_backward(const Problem& problem, const Tensor& d_out) {
   return all;
 }
 
+Gradients key_gradients(const Problem& problem, const Tensor& d_out, std::span<const double> lse,
+                        std::span<const double> delta, std::span<const int64_t> keys) {
+  Gradients some;
+  const auto count = static_cast<int64_t>(keys.size());
+  some.dk.assign(static_cast<size_t>(problem.kv_heads * count * problem.dim_qk), 0.0);
+  some.dv.assign(static_cast<size_t>(problem.kv_heads * count * problem.dim_v), 0.0);
+  for (int64_t head = 0; head < problem.heads; ++head) {
+    const int64_t kv_head = head / (problem.heads / problem.kv_heads);
+    for (int64_t row = 0; row < problem.q_rows; ++row) {
+      const auto at = static_cast<size_t>(head * problem.q_rows + row);
+      if (lse[at] == kEmpty) continue;
+      for (int64_t j = 0; j < count; ++j) {
+        const int64_t key = keys[static_cast<size_t>(j)];
+        if (problem.visible && !problem.visible(row, key)) continue;
+        double score = 0.0, slope = 0.0;
+        for (int64_t d = 0; d < problem.dim_qk; ++d)
+          score += problem.q.at(row, head, d) * problem.k.at(key, kv_head, d);
+        for (int64_t d = 0; d < problem.dim_v; ++d)
+          slope += d_out.at(row, head, d) * problem.v.at(key, kv_head, d);
+        const double weight = std::exp(problem.scale * score - lse[at]);
+        const double factor = problem.scale * weight * (slope - delta[at]);
+        double* const dk = some.dk.data() + (kv_head * count + j) * problem.dim_qk;
+        double* const dv = some.dv.data() + (kv_head * count + j) * problem.dim_v;
+        for (int64_t d = 0; d < problem.dim_qk; ++d) dk[d] += factor * problem.q.at(row, head, d);
+        for (int64_t d = 0; d < problem.dim_v; ++d) dv[d] += weight * d_out.at(row, head, d);
+      }
+    }
+  }
+  return some;
+}
+
 std::vector<double> query_gradients(const Problem& problem, const Tensor& d_out,
                                     std::span<const int64_t> rows) {
   Softmax softmax(problem);

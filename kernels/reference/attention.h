@@ -52,6 +52,12 @@ Gradients attend_backward(const Problem& problem, const Tensor& d_out);
 std::vector<double> query_gradients(const Problem& problem, const Tensor& d_out,
                                     std::span<const int64_t> rows);
 
+// dk (kv_head, key, dim_qk) and dv (kv_head, key, dim_v) of the given keys alone, from the lse
+// (head, row) of all rows and delta = sum out * d_out (head, row): a row costs as much as keys are
+// asked for.
+Gradients key_gradients(const Problem& problem, const Tensor& d_out, std::span<const double> lse,
+                        std::span<const double> delta, std::span<const int64_t> keys);
+
 // The value of a stored element.
 double bf16_value(uint16_t bits);
 double f16_value(uint16_t bits);

@@ -119,6 +119,18 @@ TEST(ReferenceAttention, GradientsMatchFiniteDifferences) {
   const std::vector<int64_t> rows = {2};
   const std::vector<double> dq = query_gradients(p, d_out, rows);
   EXPECT_EQ(dq, std::vector<double>(all.dq.begin() + 6, all.dq.end()));
+  const Output forward = attend(p);
+  std::vector<double> delta(3, 0.0);
+  for (size_t i = 0; i < forward.out.size(); ++i) {
+    delta[i / 2] += forward.out[i] * static_cast<double>(g.q[i]);
+  }
+  const std::vector<int64_t> keys = {1, 3};
+  const Gradients some = key_gradients(p, d_out, forward.lse, delta, keys);
+  for (size_t j = 0; j < 2; ++j) {
+    const size_t key = j == 0 ? 1 : 3;
+    for (size_t d = 0; d < 3; ++d) EXPECT_NEAR(some.dk[j * 3 + d], all.dk[key * 3 + d], 1e-12);
+    for (size_t d = 0; d < 2; ++d) EXPECT_NEAR(some.dv[j * 2 + d], all.dv[key * 2 + d], 1e-12);
+  }
 }
 
 TEST(ReferenceHalf, KnownValues) {
