@@ -167,7 +167,8 @@ void ParametersDock::build_problem(QVBoxLayout& column) {
     workspace_.edit([&](Scenario& s) { s.problem.dtype = dtype; }, tr("data type"));
   });
   QComboBox& passes = add_list(column, "pass", tr("Pass"), tr("Forward, or gradients too"));
-  for (const Pass pass : {Pass::kForward, Pass::kForwardBackward}) passes.addItem(qt(name(pass)));
+  for (const Pass pass : {Pass::kForward, Pass::kForwardBackward, Pass::kBackward})
+    passes.addItem(qt(name(pass)));
   connect(&passes, &QComboBox::activated, this, [this, &passes](int index) {
     const Pass pass = parse_pass(passes.itemText(index).toStdString());
     workspace_.edit([&](Scenario& s) { s.problem.pass = pass; }, tr("pass"));
