@@ -125,15 +125,23 @@ std::unique_ptr<ProgramSource> plan_source(const Problem& problem, const Tuning&
 }
 
 RingProgram plan(const Problem& problem, const Tuning& tuning) {
-  const std::unique_ptr<ProgramSource> source = plan_source(problem, tuning);
-  RingProgram program = materialize(*source);
+  const std::unique_ptr<ProgramSource> source = plan_source(problem, tuning);  // Validates first.
+  RingProgram made = materialize(*source);
+  RingProgram program = outline_of(problem, tuning);
+  program.lanes = made.lanes;
+  program.rank_programs = std::move(made.rank_programs);
   program.notes = source->notes();
-  program.name = fmt::format("{} {} x{}", tuning.strategy, tuning.partition, tuning.ranks);
-  program.has_attention = true;
-  program.problem = problem;
-  program.tuning = tuning;
-  program.partition = partition_for(problem, tuning);
   return program;
+}
+
+RingProgram outline_of(const Problem& problem, const Tuning& tuning) {
+  RingProgram outline;
+  outline.name = fmt::format("{} {} x{}", tuning.strategy, tuning.partition, tuning.ranks);
+  outline.has_attention = true;
+  outline.problem = problem;
+  outline.tuning = tuning;
+  outline.partition = partition_for(problem, tuning);
+  return outline;
 }
 
 }  // namespace ring

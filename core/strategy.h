@@ -27,5 +27,8 @@ const Strategy& find_strategy(std::string_view text);
 RingProgram plan(const Problem& problem, const Tuning& tuning);
 /// The same without materializing, for very large programs.
 std::unique_ptr<ProgramSource> plan_source(const Problem& problem, const Tuning& tuning);
+/// The program that `plan` makes, without its ops: problem, tuning and partition, which
+/// plan_source() has found valid.
+RingProgram outline_of(const Problem& problem, const Tuning& tuning);
 
 }  // namespace ring

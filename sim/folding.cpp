@@ -161,14 +161,12 @@ void unfold(const Fold& fold, std::vector<Bytes>& carried_by_link) {
   }
 }
 
-std::optional<Fold> find_fold(const ProgramSource& source, const Machine& machine,
-                              const SimulationOptions& options) {
-  const int ranks = source.ranks(), period = source.rotation();
-  const bool may_fold = options.allow_folding && !options.keep_timeline && !options.noise_seed;
-  if (!may_fold || period < 1 || period >= ranks || ranks % period != 0) return std::nullopt;
-  if (!is_undisturbed(options.disturbances) || !is_machine_local(machine, ranks)) {
-    return std::nullopt;
-  }
+namespace {
+
+/// The fold with this period, where the machine looks the same from every `period`-th rank.
+std::optional<Fold> fold_of_period(const ProgramSource& source, const Machine& machine,
+                                   int period) {
+  const int ranks = source.ranks();
   Fold fold;
   fold.period = period;
   fold.ranks = ranks;
@@ -189,6 +187,25 @@ std::optional<Fold> find_fold(const ProgramSource& source, const Machine& machin
   }
   if (!finder.finish(fold)) return std::nullopt;
   return fold;
+}
+
+}  // namespace
+
+std::optional<Fold> find_fold(const ProgramSource& source, const Machine& machine,
+                              const SimulationOptions& options) {
+  constexpr int kLongestPeriod = 64;  // Ranks of a node, or of a few.
+  const int ranks = source.ranks(), rotation = source.rotation();
+  const bool may_fold = options.allow_folding && !options.keep_timeline && !options.noise_seed;
+  if (!may_fold || rotation < 1 || rotation >= ranks || ranks % rotation != 0) return std::nullopt;
+  if (!is_undisturbed(options.disturbances) || !is_machine_local(machine, ranks)) {
+    return std::nullopt;
+  }
+  const int longest = std::min(std::max(kLongestPeriod, rotation), ranks / 2);
+  for (int period = rotation; period <= longest; period += rotation) {
+    if (ranks % period != 0) continue;
+    if (std::optional<Fold> fold = fold_of_period(source, machine, period)) return fold;
+  }
+  return std::nullopt;
 }
 
 }  // namespace ring

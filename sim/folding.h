@@ -52,8 +52,10 @@ struct Fold {
 /// Turns what the links carried for the simulated ranks into what each carried for all.
 void unfold(const Fold& fold, std::vector<Bytes>& carried_by_link);
 
-/// The fold of a program on a machine when it is provably exact, nothing otherwise. Costs two
-/// readings of the period's streams and a route for every hop of every rank.
+/// The fold of a program on a machine when it is provably exact, nothing otherwise. The period is a
+/// multiple of the program's rotation: the ranks of a node, say, where the program alone repeats
+/// from rank to rank. Costs two readings of the period's streams and a route for every hop of every
+/// rank, less for periods that fail.
 std::optional<Fold> find_fold(const ProgramSource& source, const Machine& machine,
                               const SimulationOptions& options);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/fit.h"
+#include "core/strategy.h"
 
 namespace ring {
 
@@ -54,6 +55,27 @@ PredictedInterval predicted_interval(const RingProgram& program, const Machine& 
   }
   interval.is_extrapolated = !extrapolated_quantities(program, machine).empty();
   return interval;
+}
+
+Prediction predict_streamed(const RingProgram& outline, const Machine& machine,
+                            SimulationOptions options) {
+  options.keep_timeline = false;
+  options.allow_folding = true;
+  Prediction prediction;
+  prediction.result = simulate(*plan_source(outline.problem, outline.tuning), machine, options);
+  prediction.extrapolated = extrapolated_quantities(outline, machine);
+  prediction.interval.is_extrapolated = !prediction.extrapolated.empty();
+  const SimulationResult& result = prediction.result;
+  std::string note =
+      fmt::format("{} ops are too many to keep, so there is no timeline", format_count(result.ops));
+  if (machine.noise.per_op > 0 || machine.noise.per_run > 0) note += " and no interval";
+  const auto ranks = static_cast<int>(result.metrics.ranks.size());
+  if (result.simulated_ranks < ranks) {
+    note += fmt::format("; {} ranks stand for all {}, which do the same", result.simulated_ranks,
+                        ranks);
+  }
+  prediction.result.notes.push_back(note);
+  return prediction;
 }
 
 SimulationOptions simulation_options(const Scenario& scenario) {

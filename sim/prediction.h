@@ -27,6 +27,11 @@ inline constexpr double kPredictedCoverage = 0.9;
 Prediction predict(const RingProgram& program, const Machine& machine,
                    const SimulationOptions& options = {});
 
+/// For programs too large to be kept: streamed, symmetric ranks folded (sim/folding.h). There is no
+/// timeline, so no blame, and no interval; a note says so. `outline` is outline_of() the program.
+Prediction predict_streamed(const RingProgram& outline, const Machine& machine,
+                            SimulationOptions options = {});
+
 /// The interval alone, around a makespan that is known; empty when the machine states no noise.
 PredictedInterval predicted_interval(const RingProgram& program, const Machine& machine,
                                      Picoseconds makespan_ps, const SimulationOptions& options);

@@ -14,6 +14,7 @@
 #include "experiments/verb.h"
 #include "kernels/machine_choice.h"
 #include "sim/prediction.h"
+#include "sim/study.h"
 
 namespace ring {
 
@@ -44,15 +45,19 @@ class SimulateVerb final : public Verb {
     if (setup_.print_config(scenario, console)) return 0;
     MachineChoice choice = choose_machine(scenario.machine);
     apply(scenario.what_if, choice.machine);
+    const auto source = plan_source(scenario.problem, scenario.tuning);
+    if (estimated_ops(*source, kMostStudyOps) > kMostStudyOps) {
+      return run_streamed(console, scenario, choice);
+    }
     const RingProgram program = plan(scenario.problem, scenario.tuning);
     require_sound(program);
     const Prediction prediction = predict(program, choice.machine, simulation_options(scenario));
     const Blame blame = blame_of(program, prediction.result.timeline, choice.machine);
 
     if (console.is_json()) {
-      print_json(console, program, choice, prediction, blame);
+      print_json(console, program, choice, prediction, &blame);
     } else {
-      print_text(console, program, choice, prediction, blame);
+      print_text(console, program, choice, prediction, &blame);
     }
     if (outputs_.is_any_given()) {
       RunFile file = begin_run_file(program, choice.machine.name);
@@ -64,8 +69,26 @@ class SimulateVerb final : public Verb {
   }
 
  private:
+  /// A program that is too large to be kept.
+  int run_streamed(Console& console, const Scenario& scenario, const MachineChoice& choice) const {
+    if (outputs_.is_any_given()) {
+      throw_usage(fmt::format("a program of more than {} ops has no timeline to write",
+                              format_count(kMostStudyOps)),
+                  "larger blocks (--block) or fewer ranks; the figures come without -o too");
+    }
+    const RingProgram outline = outline_of(scenario.problem, scenario.tuning);
+    const Prediction prediction =
+        predict_streamed(outline, choice.machine, simulation_options(scenario));
+    if (console.is_json()) {
+      print_json(console, outline, choice, prediction, nullptr);
+    } else {
+      print_text(console, outline, choice, prediction, nullptr);
+    }
+    return 0;
+  }
+
   static void print_text(Console& console, const RingProgram& program, const MachineChoice& choice,
-                         const Prediction& prediction, const Blame& blame) {
+                         const Prediction& prediction, const Blame* blame) {
     const Style& style = console.style();
     const Metrics& metrics = prediction.result.metrics;
     std::vector<ReportLine> lines = setup_lines(program, choice);
@@ -74,7 +97,7 @@ class SimulateVerb final : public Verb {
       lines.push_back({"interval", describe(prediction.interval)});
     }
     for (const ReportLine& line : metrics_lines(metrics)) lines.push_back(line);
-    lines.push_back({"spent on", bottleneck_sentence(blame)});
+    if (blame != nullptr) lines.push_back({"spent on", bottleneck_sentence(*blame)});
     for (const std::string& quantity : prediction.extrapolated) {
       lines.push_back({"extrapolated", quantity, Tone::kWarn});
     }
@@ -84,13 +107,13 @@ class SimulateVerb final : public Verb {
   }
 
   static void print_json(Console& console, const RingProgram& program, const MachineChoice& choice,
-                         const Prediction& prediction, const Blame& blame) {
+                         const Prediction& prediction, const Blame* blame) {
     Json document = json_document("simulate");
     document["problem"] = problem_to_json(program.problem);
     document["tuning"] = tuning_to_json(program.tuning);
     document["machine"] = machine_choice_json(choice);
     document["prediction"] = prediction_json(prediction);
-    document["blame"] = blame_json(blame);
+    if (blame != nullptr) document["blame"] = blame_json(*blame);
     console.print_document(document);
   }
 

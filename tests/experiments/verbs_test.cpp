@@ -44,6 +44,27 @@ TEST(Simulate, AProgramThatCannotFinishIsRefusedWithItsCycle) {
   EXPECT_THAT(result.out, IsEmpty());
 }
 
+TEST(Simulate, ARingTooLargeToKeepIsStreamedFoldedAndSaidToBe) {
+  const auto document =
+      run_json_verb({"simulate", "--machine", "hgx-h100:nodes=512", "--ranks", "4096", "--seq",
+                     "16Mi", "--mask", "full", "--partition", "contiguous", "--dtype", "bf16"});
+  const auto& prediction = document.at("prediction");
+  EXPECT_EQ(prediction.at("metrics").at("ranks").size(), 4096u);
+  EXPECT_THAT(prediction.at("notes").dump(), HasSubstr("8 ranks stand for all 4096"));
+  EXPECT_FALSE(document.contains("blame"));
+  // What every rank computes takes no longer than the ring.
+  EXPECT_GE(prediction.at("makespan_ps"), prediction.at("metrics").at("compute_ps"));
+}
+
+TEST(Simulate, ATimelineOfARingTooLargeToKeepIsRefused) {
+  const TemporaryFolder folder;
+  const ProcessResult result = run_ringscope(
+      {"simulate", "--machine", "hgx-h100:nodes=512", "--ranks", "4096", "--seq", "16Mi", "--mask",
+       "full", "--partition", "contiguous", "-o", folder.file("run.json")});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("no timeline to write"));
+}
+
 TEST(Simulate, CtrlCEndsItAtOnceSinceThereIsNothingToKeep) {
   // Many seconds of work, and a signal when stderr was looked at for the third time (every 0.2 s).
   int looks = 0;

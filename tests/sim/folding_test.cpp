@@ -127,5 +127,18 @@ TEST(Folding, OneOrbitOfLinksCarriesBothWaysOfAStride) {
               5 * (6 * 67'108'864 / 40e9 * 1e12 + 2'000'000), 100);
 }
 
+TEST(Folding, ThePeriodGrowsToThatOfTheMachine) {
+  // The ring repeats from rank to rank, the machine only from node to node.
+  std::vector<int> order(16);
+  std::iota(order.begin(), order.end(), 0);
+  const Machine machine = with_costs(nodes_with_one_nic(4, 4, order));
+  Tuning tuning;
+  tuning.ranks = 16;
+  tuning.partition = "contiguous";
+  const auto source = plan_source(full_problem(16 * 256), tuning);
+  EXPECT_EQ(source->rotation(), 1);
+  EXPECT_EQ(expect_equal(*source, machine), 4);
+}
+
 }  // namespace
 }  // namespace ring
