@@ -107,16 +107,20 @@ double backward_seconds(const AttendCost& cost, const Problem& problem, const Op
   const auto count = [](int64_t value) { return static_cast<double>(value); };
   const double pair_dims = count(3 * problem.head_dim + 2 * problem.head_dim_v);
   const double pairs = count(op.visible_pairs) * heads;
-  const double row_dims = count(op.active_rows) * heads *
-                          count(2 * problem.head_dim + problem.head_dim_v) *
+  // The rows of the heads of a KV head are stacked; units in which no row sees a key are skipped.
+  const int64_t group = problem.heads / problem.kv_heads;
+  const int64_t stacked = (op.q_end - op.q_begin) * group;
+  const double loaded = std::min(count(stacked), units(op.active_rows * group, kBackwardUnitRows) *
+                                                     count(kBackwardUnitRows)) *
+                        kv_heads;
+  const double row_dims = loaded * count(2 * problem.head_dim + problem.head_dim_v) *
                           units(op.kv_end - op.kv_begin, kBackwardUnitKeys);
   // Q and dO as stored, dQ in fp32.
   const int64_t row_bytes = (problem.head_dim + problem.head_dim_v) * size_bytes(problem.dtype) +
                             problem.head_dim * kStateElementBytes;
-  const int64_t stacked = (op.q_end - op.q_begin) * (problem.heads / problem.kv_heads);
   const double key_dims = count(op.kv_end - op.kv_begin) * kv_heads *
                           count(problem.head_dim + problem.head_dim_v) *
-                          units(stacked, kBackwardUnitRows);
+                          units(op.active_rows * group, kBackwardUnitRows);
   const double per_batch_s =
       cost.per_pair_s * pairs + cost.per_pair_dim_s * pairs * pair_dims +
       cost.per_edge_row_dim_s * count(op.edge_rows) * heads * pair_dims +

@@ -18,5 +18,7 @@ struct DemoConfiguration {
 /// Sized for about half a second each on two cores. `is_small` shortens the sequences fourfold, for
 /// tests and for a first look.
 std::vector<DemoConfiguration> demo_configurations(bool is_small);
+/// The same of backward passes, with and without the forward pass before them.
+std::vector<DemoConfiguration> backward_demo_configurations(bool is_small);
 
 }  // namespace ring

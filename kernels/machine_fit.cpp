@@ -46,7 +46,9 @@ class MachineFit {
       return sample.sample.probe == pass && sample.sample.labels.at("dtype") == label;
     };
     AttendCost cost;
-    cost.cache_bytes = cache_bytes_of(is_of_dtype);
+    // A unit of the backward kernel packs its rows anyway: where they come from makes little
+    // difference beside that.
+    if (pass == "attend") cost.cache_bytes = cache_bytes_of(is_of_dtype);
     for (ProbeSample& sample : samples_) {
       if (is_of_dtype(sample))
         sample.features = attend_features(*sample.problem, *sample.op, cost.cache_bytes);

@@ -33,6 +33,7 @@ class DemoVerb final : public Verb {
     options.text("--machine", machine_, "FILE", "Machine profile to use instead of calibrating");
     options.time("--budget", budget_ps_, "Time that calibration may take [45s]");
     options.count("--repeat", repeat_, "Measured runs of a configuration [8]", {1, 1000});
+    options.flag("--backward", is_backward_, "Rings with a backward pass instead of forward ones");
     options.flag("--small", is_small_, "Sequences a quarter as long: seconds instead of a minute");
     options.heading("Files");
     options.text("-o,--output", folder_, "FOLDER",
@@ -43,7 +44,8 @@ class DemoVerb final : public Verb {
     Console& console = context.console;
     if (!console.is_json()) console.print(host_line() + "\n");
     const MachineChoice choice = machine(context);
-    const std::vector<DemoConfiguration> configurations = demo_configurations(is_small_);
+    const std::vector<DemoConfiguration> configurations =
+        is_backward_ ? backward_demo_configurations(is_small_) : demo_configurations(is_small_);
     std::vector<RingProgram> programs;
     for (const DemoConfiguration& each : configurations) {
       programs.push_back(plan(each.problem, each.tuning));
@@ -171,7 +173,7 @@ class DemoVerb final : public Verb {
   std::optional<std::string> machine_, folder_;
   std::optional<Picoseconds> budget_ps_;
   std::optional<int64_t> repeat_;
-  bool is_small_ = false;
+  bool is_small_ = false, is_backward_ = false;
 };
 
 }  // namespace

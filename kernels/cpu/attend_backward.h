@@ -19,7 +19,7 @@ struct BackwardInput {
   ConstView d_out;  // (q_rows, heads, dim_v)
   const float* lse = nullptr;
   const float* delta = nullptr;
-  Strides stats;
+  Strides stats = {};
 };
 
 // Sums that the block is added to: dq (head, row, dim_qk), dk (kv_head, key, dim_qk), dv (kv_head,
@@ -28,7 +28,7 @@ struct BackwardOutput {
   float* dq = nullptr;
   float* dk = nullptr;
   float* dv = nullptr;
-  Strides q, k, v;
+  Strides q = {}, k = {}, v = {};
 };
 
 // With P = exp(scale q.k - lse) and dS = P (d_out.v - delta): dq += scale dS k, dk += scale dS q,

@@ -189,7 +189,8 @@ class BrokenBackward : public testing::Test {
 TEST_F(BrokenBackward, IsSoundBefore) { EXPECT_TRUE(check_program(program_).empty()); }
 
 TEST_F(BrokenBackward, ALostShareIsFound) {
-  travelling(OpKind::kAdd).source_state = 3;  // Not what arrived.
+  Op& add = travelling(OpKind::kAdd);
+  add.source_state = 1 - add.source_state;  // Not what arrived.
   EXPECT_TRUE(finds(FaultKind::kGradientsLost));
 }
 

@@ -55,9 +55,15 @@ std::string refusal(const ordered_json& value) {
   return error_of([&] { parse_machine(value.dump(), "m.json"); });
 }
 
+// What came later may be missing: such files know no backward pass.
+bool is_later(const std::string& key) {
+  return key == "backward" || key == "add_bytes_per_s" || key == "delta_bytes_per_s";
+}
+
 TEST(MachineJson, EveryKeyIsNeeded) {
   const ordered_json whole = document();
   for (const auto& item : whole.items()) {
+    if (is_later(item.key())) continue;
     ordered_json part = whole;
     part.erase(item.key());
     EXPECT_THAT(refusal(part), AllOf(HasSubstr("m.json"), HasSubstr(item.key())));

@@ -60,6 +60,7 @@ class RandomFiles {
     machine.transfer = coin() ? TransferKind::kLinks : TransferKind::kReceiverCopy;
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
       if (coin()) machine.attend[dtype] = {amount(), amount(), amount(), 0, amount(), amount()};
+      if (coin()) machine.backward[dtype] = {amount(), 0, amount(), amount()};
     }
     machine.copy = {amount(), amount()};
     machine.merge_bytes_per_s = amount();
@@ -100,7 +101,7 @@ class RandomFiles {
     for (int64_t i = whole(0, 20); i > 0; --i) {
       Slice slice;
       slice.op = {static_cast<int32_t>(whole(0, timeline.ranks - 1)), i};
-      slice.kind = static_cast<OpKind>(whole(0, 6));
+      slice.kind = static_cast<OpKind>(whole(0, kOpKinds - 1));
       slice.lane = static_cast<int32_t>(whole(0, timeline.lanes - 1));
       slice.step = static_cast<int32_t>(whole(0, 9));
       slice.peer = static_cast<int32_t>(whole(-1, 3));
@@ -147,6 +148,9 @@ class RandomFiles {
       identity.problem.scale = coin() ? amount() : 0;
       identity.tuning.block_tokens = whole(1, INT64_MAX);
       identity.tuning.partition = "striped:3";
+      identity.tuning.backward = static_cast<BackwardMoves>(whole(0, 2));
+      identity.tuning.accumulation_steps = static_cast<int>(whole(1, 9));
+      identity.tuning.optimizer_gap_ps = whole(0, INT64_MAX);
       run.identity = identity;
     } else {
       run.program_text = text();

@@ -137,6 +137,9 @@ RC_GTEST_PROP(ScenarioToml, WritingBackReproducesIt, (uint64_t seed)) {
     scenario.tuning = run.identity->tuning;
   }
   scenario.tuning.is_deterministic = random.coin();
+  scenario.tuning.backward = static_cast<BackwardMoves>(random.whole(0, 2));
+  scenario.tuning.accumulation_steps = static_cast<int>(random.whole(1, 9));
+  scenario.tuning.optimizer_gap_ps = random.whole(0, 1'000'000'000);
   if (random.coin()) scenario.noise_seed = random.whole(0, INT64_MAX);
   scenario.slow_ranks.push_back({3, random.amount()});
   scenario.slow_links.push_back({0, 1, random.amount()});
@@ -151,6 +154,9 @@ RC_GTEST_PROP(ScenarioToml, WritingBackReproducesIt, (uint64_t seed)) {
   RC_ASSERT(read.problem.scale == scenario.problem.scale);
   RC_ASSERT(read.problem.mask.text() == scenario.problem.mask.text());
   RC_ASSERT(read.tuning.block_tokens == scenario.tuning.block_tokens);
+  RC_ASSERT(read.tuning.backward == scenario.tuning.backward);
+  RC_ASSERT(read.tuning.accumulation_steps == scenario.tuning.accumulation_steps);
+  RC_ASSERT(read.tuning.optimizer_gap_ps == scenario.tuning.optimizer_gap_ps);
   RC_ASSERT(read.noise_seed == scenario.noise_seed);
   RC_ASSERT(read.late_starts[0].delay_ps == scenario.late_starts[0].delay_ps);
   RC_ASSERT(read.slow_links[0].factor == scenario.slow_links[0].factor);

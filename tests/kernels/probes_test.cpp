@@ -70,6 +70,11 @@ Machine known_machine() {
   machine.attend[DType::kF32] = cost;
   cost.per_pair_dim_s = 3e-11;
   machine.attend[DType::kBF16] = cost;
+  // No probe of one rank sets gradient buffers to zero, and no row is far.
+  cost.per_start_row_dim_s = cost.per_far_row_dim_s = cost.cache_bytes = 0;
+  machine.backward[DType::kF32] = machine.backward[DType::kBF16] = cost;
+  machine.add_bytes_per_s = 7e9;
+  machine.delta_bytes_per_s = 6e9;
   machine.copy = {2e-6, 8e9};
   machine.merge_bytes_per_s = 2e10;
   machine.finalize_bytes_per_s = 5e9;
@@ -101,6 +106,11 @@ TEST(MachineFit, FindsTheMachineThatTheSamplesComeFrom) {
   EXPECT_NEAR(machine.copy.bytes_per_s / truth.copy.bytes_per_s, 1, 1e-3);
   EXPECT_NEAR(machine.merge_bytes_per_s / truth.merge_bytes_per_s, 1, 1e-3);
   EXPECT_NEAR(machine.finalize_bytes_per_s / truth.finalize_bytes_per_s, 1, 1e-3);
+  EXPECT_NEAR(machine.add_bytes_per_s / truth.add_bytes_per_s, 1, 1e-3);
+  EXPECT_NEAR(machine.delta_bytes_per_s / truth.delta_bytes_per_s, 1, 1e-3);
+  EXPECT_NEAR(machine.backward.at(DType::kF32).per_pair_dim_s /
+                  truth.backward.at(DType::kF32).per_pair_dim_s,
+              1, 1e-2);
   EXPECT_NEAR(machine.attend_contention, 1, 1e-6);
   EXPECT_NEAR(machine.noise.per_op, 0, 1e-6);
   EXPECT_EQ(machine.processors.size(), 2U);
@@ -109,6 +119,7 @@ TEST(MachineFit, FindsTheMachineThatTheSamplesComeFrom) {
     EXPECT_LT(quality.held_out_worst, 1e-3) << probe;
   }
   EXPECT_GT(calibration.fits.at("attend.fp32").held_out_samples, 0);
+  EXPECT_GT(calibration.fits.at("backward.bf16").held_out_samples, 0);
 }
 
 TEST(Calibrate, GivesAMachineThatStatesEveryCost) {
@@ -130,6 +141,8 @@ TEST(Calibrate, GivesAMachineThatStatesEveryCost) {
   EXPECT_GT(machine.merge_bytes_per_s, 0);
   EXPECT_GT(machine.finalize_bytes_per_s, 0);
   EXPECT_GT(machine.wakeup_s, 0);
+  EXPECT_GT(machine.add_bytes_per_s, 0);
+  EXPECT_GT(machine.delta_bytes_per_s, 0);
   EXPECT_GE(machine.attend_contention, 1);
   Problem problem;
   problem.mask = Mask::causal(256);
@@ -139,6 +152,9 @@ TEST(Calibrate, GivesAMachineThatStatesEveryCost) {
     tuning.ranks = 1;
     const RingProgram program = plan(problem, tuning);
     EXPECT_GT(op_seconds(machine, &problem, program.rank_programs[0].ops[0]), 0);
+    Op backward = program.rank_programs[0].ops[0];
+    backward.kind = OpKind::kBackward;
+    EXPECT_GT(op_seconds(machine, &problem, backward), 0);
   }
   for (const CalibrationSample& sample : result.calibration.samples)
     EXPECT_GE(sample.seconds.size(), 1U);
