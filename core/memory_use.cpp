@@ -40,6 +40,7 @@ struct Change {
 /// What a receive buffer holds since its last receive.
 struct Holding {
   const Slice* receive = nullptr;
+  Bytes bytes = 0;
   Picoseconds free_ps = 0;
   bool is_read_later = false;  ///< Some reader did not run.
 };
@@ -53,7 +54,7 @@ class BufferChanges {
     Holding& holding = holdings_[{op.payload == Payload::kQuerySide, op.buffer}];
     if (op.kind == OpKind::kReceive) {
       release(holding);
-      holding = {slice, slice != nullptr ? slice->end_ps : 0, false};
+      holding = {slice, op.bytes, slice != nullptr ? slice->end_ps : 0, false};
     } else if (computes_pairs(op.kind) || op.kind == OpKind::kSend) {
       holding.is_read_later = holding.is_read_later || slice == nullptr;
       if (slice != nullptr) holding.free_ps = std::max(holding.free_ps, slice->end_ps);
@@ -70,8 +71,8 @@ class BufferChanges {
  private:
   void release(const Holding& holding) {
     if (holding.receive == nullptr) return;
-    changes_.push_back({holding.receive->start_ps, holding.receive->bytes});
-    if (!holding.is_read_later) changes_.push_back({holding.free_ps, -holding.receive->bytes});
+    changes_.push_back({holding.receive->start_ps, holding.bytes});
+    if (!holding.is_read_later) changes_.push_back({holding.free_ps, -holding.bytes});
   }
 
   std::map<std::pair<bool, int32_t>, Holding> holdings_;  ///< Of the query side or not; number.

@@ -88,8 +88,8 @@ class ColumnFolder {
   /// A bar of a column or more.
   void add_wide(double begin, double end, const LevelBar& bar, int32_t columns) {
     flush();
-    const int32_t from = std::max(0, static_cast<int32_t>(std::lround(begin)));
-    const int32_t to = std::min(columns, static_cast<int32_t>(std::lround(end)));
+    const int32_t from = static_cast<int32_t>(begin + 0.5);
+    const int32_t to = std::min(columns, static_cast<int32_t>(end + 0.5));
     if (from >= to) return;
     // It has most of the columns at its ends.
     while (out_.size() > first_ && out_.back().begin >= from) out_.pop_back();
@@ -99,10 +99,10 @@ class ColumnFolder {
 
   /// A narrower bar, or a folded one.
   void add_narrow(double begin, double end, const LevelBar& bar) {
-    const double share = static_cast<double>(bar.fill) / 255;
+    const double share = bar.fill * (1.0 / 255);
     do {
-      const double column = std::floor(begin);
-      const double stop = std::min(end, column + 1);
+      const auto column = static_cast<int32_t>(begin);  // Begins are not negative.
+      const double stop = std::min(end, column + 1.0);
       if (mix_.bars > 0 && column != column_) flush();
       column_ = column;
       mix_.add(bar.of_class, (stop - begin) * share, bar.slice);
@@ -112,8 +112,8 @@ class ColumnFolder {
 
   void flush() {
     if (mix_.bars == 0) return;
-    const auto column = static_cast<int32_t>(column_);
-    const int steps = std::max(1, static_cast<int>(std::lround(mix_.total * 255 / kFillStep)));
+    const int32_t column = column_;
+    const int steps = std::max(1, static_cast<int>(mix_.total * (255.0 / kFillStep) + 0.5));
     const auto fill = static_cast<uint8_t>(std::min(255, steps * kFillStep));
     const PixelRun run{column, column + 1, mix_.slice, mix_.most(), fill, true};
     mix_ = {};
@@ -137,7 +137,7 @@ class ColumnFolder {
   std::vector<PixelRun>& out_;
   size_t first_;
   Mix mix_;
-  double column_ = 0;
+  int32_t column_ = 0;
 };
 
 }  // namespace
@@ -171,17 +171,20 @@ void RowLevels::fold(Picoseconds from_ps, Picoseconds to_ps, int32_t columns,
   RING_ASSERT(from_ps < to_ps && columns > 0);
   // Differences of times are taken in double: the ends may be far apart.
   const double column_ps = (static_cast<double>(to_ps) - static_cast<double>(from_ps)) / columns;
+  const double scale = 1 / column_ps;
+  const auto origin = static_cast<double>(from_ps);
   const std::vector<LevelBar>& bars = level_for(column_ps).bars;
   auto bar = std::partition_point(bars.begin(), bars.end(),
                                   [&](const LevelBar& b) { return b.end_ps < from_ps; });
+  // Bars that only end there are not seen.
+  while (bar != bars.end() && bar->end_ps == from_ps && bar->begin_ps < from_ps) ++bar;
   ColumnFolder folder(runs);
   for (; bar != bars.end() && bar->begin_ps < to_ps; ++bar) {
-    const double begin =
-        static_cast<double>(std::max(bar->begin_ps, from_ps) - from_ps) / column_ps;
-    const double end = static_cast<double>(std::min(bar->end_ps, to_ps) - from_ps) / column_ps;
-    const double width = static_cast<double>(bar->end_ps - bar->begin_ps) / column_ps;
-    if (bar->end_ps == from_ps && width > 0) continue;
-    if (width >= 1 && !bar->is_folded) {
+    const auto begin_ps = static_cast<double>(bar->begin_ps),
+               end_ps = static_cast<double>(bar->end_ps);
+    const double begin = std::max(0.0, (begin_ps - origin) * scale);
+    const double end = std::min(columns * 1.0, (end_ps - origin) * scale);
+    if (!bar->is_folded && end_ps - begin_ps >= column_ps) {
       folder.add_wide(begin, end, *bar, columns);
     } else {
       folder.add_narrow(begin, end, *bar);

@@ -15,7 +15,7 @@ namespace ring {
 
 /// What has a colour of its own: the kinds of ops, and waiting.
 using BarClass = uint8_t;
-inline constexpr BarClass kWaitClass = static_cast<BarClass>(OpKind::kCompute) + 1;
+inline constexpr BarClass kWaitClass = kOpKinds;
 inline constexpr size_t kBarClasses = static_cast<size_t>(kWaitClass) + 1;
 
 constexpr BarClass bar_class(OpKind kind) { return static_cast<BarClass>(kind); }

@@ -11,7 +11,7 @@
 namespace ring {
 
 /// All words must hold:
-///   attend, send, receive, merge, copy, finalize, compute   the kind; one of several given
+///   attend, send, receive, merge, ...   the kind, by its name; one of several given
 ///   wait                         waited before it started
 ///   rank 3, r3                   of that rank; likewise lane, step, kv (shard)
 ///   peer 1, to 1, from 1         the other side; `to` means sends, `from` receives

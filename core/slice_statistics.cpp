@@ -8,7 +8,7 @@
 namespace ring {
 namespace {
 
-constexpr size_t kKinds = static_cast<size_t>(OpKind::kCompute) + 1;
+constexpr size_t kKinds = kOpKinds;
 
 struct Durations {
   std::vector<Picoseconds> work, wait;

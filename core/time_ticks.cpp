@@ -76,4 +76,15 @@ TimeTicks time_ticks(Picoseconds from_ps, Picoseconds to_ps, int wanted) {
   return result;
 }
 
+std::string time_label(Picoseconds at_ps, double resolution_ps) {
+  const Unit& unit = unit_of(at_ps == INT64_MIN ? INT64_MAX : std::abs(at_ps));
+  int decimals = 0;
+  for (auto size = static_cast<double>(unit.size_ps); size > resolution_ps && size > 1;
+       size /= 10) {
+    ++decimals;
+  }
+  return fmt::format("{:.{}f} {}", static_cast<double>(at_ps) / static_cast<double>(unit.size_ps),
+                     decimals, unit.name);
+}
+
 }  // namespace ring

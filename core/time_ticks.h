@@ -20,4 +20,8 @@ struct TimeTicks {
 /// from `base_ps` instead of from 0.
 TimeTicks time_ticks(Picoseconds from_ps, Picoseconds to_ps, int wanted);
 
+/// The time in the unit that fits, with just the decimals that tell times `resolution_ps` apart:
+/// "3.3125 ms".
+std::string time_label(Picoseconds at_ps, double resolution_ps);
+
 }  // namespace ring

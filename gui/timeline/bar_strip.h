@@ -44,13 +44,16 @@ class BarStrip {
  public:
   /// `ground` is one line of the plot without bars: background and grid.
   void begin(int width, int height, double pixel_ratio, std::span<const QRgb> ground);
+  /// The same, with the pixels of someone else instead of `image()`; lines are `stride` apart.
+  void begin_at(QRgb* pixels, ptrdiff_t stride, int width, int height, double pixel_ratio,
+                std::span<const QRgb> ground);
   /// Fills the lines with bars. `phase` moves the hatching, in device pixels.
   void add_bars(std::span<const PixelRun> runs, StripLines lines, const BarColors& colors,
                 const BarLook& look, int phase);
   /// Frames the runs.
   void add_outline(std::span<const PixelRun> runs, StripLines lines, QRgb color);
-  /// An area from `zero_line` up to the value of each column (down for negative ones), over what
-  /// is there with `opacity`, and without it along the values.
+  /// An area from `zero_line` up to the value of each column (down for negative ones), over the
+  /// ground with `opacity`, and without it along the values. Without any opacity only a line.
   void add_area(std::span<const float> values, StripLines lines, double zero_line,
                 double lines_per_unit, QRgb color, double opacity);
   void add_line(int line, QRgb color);
@@ -58,19 +61,23 @@ class BarStrip {
   int width() const { return width_; }
   int height() const { return height_; }
   const QImage& image() const { return image_; }
-  QRgb* line(int y) { return reinterpret_cast<QRgb*>(image_.scanLine(y)); }
+  QRgb* line(int y) { return bits_ + static_cast<ptrdiff_t>(y) * stride_; }
 
  private:
-  void draw_solid(std::span<const PixelRun> runs, StripLines lines, const BarColors& colors,
-                  const BarLook& look);
-  void draw_hatched(std::span<const PixelRun> runs, StripLines lines, const BarColors& colors,
-                    const BarLook& look, int phase);
+  void fill_lines(std::span<const PixelRun> runs, const BarColors& colors, const BarLook& look);
+  template <typename Draw>
+  void draw_stretches(std::span<const PixelRun> runs, StripLines lines, Draw draw);
+  void fill_hatch(int period, int stroke);
+  void draw_area_line(int y, size_t columns, QRgb color, bool has_area, bool is_up);
 
   QImage image_;
   int width_ = 0, height_ = 0;
   double ratio_ = 1;
-  std::vector<QRgb> ground_, line_, edge_line_;
-  std::vector<uint8_t> hatch_;
+  QRgb* bits_ = nullptr;  ///< Of `image_`, of which there is no other copy, or of someone else.
+  ptrdiff_t stride_ = 0;
+  std::vector<QRgb> ground_, line_, edge_line_, pale_line_;
+  std::vector<QRgb> hatch_;  ///< All bits set where a stroke is.
+  std::vector<int> ends_, rims_;
 };
 
 /// `share` of 256 of `over` and the rest of `under`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/time_ticks.h"
 #include "gui/timeline/timeline_painter.h"
 
 namespace ring::gui {
@@ -43,11 +44,13 @@ void draw_flow(QPainter& painter, QPointF from, QPointF to, const FlowLook& look
   painter.drawPolygon(head, 3);
 }
 
-QString time_text(double at_ps) {
-  return QString::fromStdString(format_time(static_cast<Picoseconds>(std::llround(at_ps))));
-}
-
 }  // namespace
+
+/// As exact as a place in the picture is.
+QString TimelinePainter::time_text(double at_ps) const {
+  return QString::fromStdString(
+      time_label(static_cast<Picoseconds>(std::llround(at_ps)), scale_.ps_per_unit()));
+}
 
 std::optional<QRectF> TimelinePainter::rect_of(SliceRef ref) const {
   const auto number = scene_.layout->row_of(*scene_.model, ref);
@@ -60,14 +63,10 @@ std::optional<QRectF> TimelinePainter::rect_of(SliceRef ref) const {
                 scene_.layout->line_height(row, ref.origin));
 }
 
-void TimelinePainter::paint_overlay(QPainter& painter) {
-  painter.save();
-  painter.setClipRect(QRect(geometry_.plot.left(), geometry_.ruler.top(), geometry_.plot.width(),
-                            size_.height() - geometry_.ruler.top()),
-                      Qt::IntersectClip);
-  paint_ends(painter);
+void TimelinePainter::paint_plot_overlay(QPainter& painter) {
   painter.save();
   painter.setClipRect(geometry_.plot, Qt::IntersectClip);
+  paint_ends(painter);
   painter.setRenderHint(QPainter::Antialiasing);
   paint_area(painter);
   if (scene_.hovered && scene_.hovered != scene_.selected) {
@@ -76,14 +75,20 @@ void TimelinePainter::paint_overlay(QPainter& painter) {
   if (scene_.selected) paint_slice_frame(painter, *scene_.selected, colors_.accent, 2.5);
   paint_flows(painter);
   painter.restore();
+}
+
+void TimelinePainter::paint_flags(QPainter& painter) {
+  painter.save();
+  painter.setClipRect(QRect(geometry_.plot.left(), geometry_.ruler.top(), geometry_.plot.width(),
+                            size_.height() - geometry_.ruler.top()),
+                      Qt::IntersectClip);
   paint_marks(painter);
   paint_cursor(painter);
   painter.restore();
-  if (scene_.has_focus) {
-    painter.setPen(QPen(colors_.accent, 1));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(QRectF(0.5, 0.5, size_.width() - 1, size_.height() - 1));
-  }
+  if (!scene_.has_focus) return;
+  painter.setPen(QPen(colors_.accent, 1));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(QRectF(0.5, 0.5, size_.width() - 1, size_.height() - 1));
 }
 
 void TimelinePainter::paint_ends(QPainter& painter) {
@@ -119,17 +124,6 @@ void TimelinePainter::paint_area(QPainter& painter) {
   painter.setPen(QPen(colors_.accent, 1));
   painter.setBrush(Qt::NoBrush);
   painter.drawRect(QRectF(left, top, right - left, bottom - top));
-  const QString text =
-      time_text(static_cast<double>(area.to_ps) - static_cast<double>(area.from_ps));
-  const double width = font_.horizontalAdvance(text) + 10;
-  if (right - left < 8) return;
-  const double middle = std::clamp((left + right) / 2, geometry_.plot.left() + width / 2,
-                                   geometry_.plot.right() - width / 2);
-  const QRectF box(middle - width / 2, std::max<double>(top, geometry_.plot.top()) + 3, width,
-                   font_.height() + 2);
-  painter.fillRect(box, colors_.accent);
-  painter.setPen(readable_on(colors_.accent));
-  painter.drawText(box, Qt::AlignCenter, text);
 }
 
 void TimelinePainter::paint_slice_frame(QPainter& painter, SliceRef slice, const QColor& color,
@@ -180,14 +174,54 @@ void TimelinePainter::paint_flows(QPainter& painter) {
                    QStringLiteral("%1 more arrows").arg(left_out));
 }
 
+QRectF TimelinePainter::mark_flag(const TimelineMark& mark) const {
+  return QRectF(std::floor(scale_.x_of(mark.at_ps)) + 0.5, geometry_.ruler.top() + 1,
+                font_.horizontalAdvance(mark.label) + 8, font_.height());
+}
+
+QRectF TimelinePainter::time_flag(double x, const QString& text) const {
+  const double width = font_.horizontalAdvance(text) + 10;
+  const double left =
+      std::clamp(x - width / 2, static_cast<double>(geometry_.ruler.left()),
+                 std::max<double>(geometry_.ruler.left(), geometry_.ruler.right() + 1 - width));
+  return QRectF(left, geometry_.ruler.bottom() - font_.height() - 1, width, font_.height() + 2);
+}
+
+/// The length of the selected range, over its middle.
+std::optional<std::pair<QRectF, QString>> TimelinePainter::area_flag() const {
+  if (!scene_.area) return std::nullopt;
+  const double left = std::max<double>(scale_.x_of(scene_.area->from_ps), geometry_.plot.left());
+  const double right = std::min<double>(scale_.x_of(scene_.area->to_ps), geometry_.plot.right());
+  if (right < left) return std::nullopt;
+  const QString text = time_text(static_cast<double>(scene_.area->to_ps) -
+                                 static_cast<double>(scene_.area->from_ps));
+  return std::pair(time_flag((left + right) / 2, text), text);
+}
+
+/// What covers the labels of the ruler.
+std::vector<QRectF> TimelinePainter::ruler_flags() const {
+  std::vector<QRectF> flags;
+  if (const auto flag = area_flag()) flags.push_back(flag->first);
+  for (const TimelineMark& mark : scene_.marks) flags.push_back(mark_flag(mark));
+  if (scene_.pointer && geometry_.plot.contains(scene_.pointer->toPoint())) {
+    flags.push_back(time_flag(scene_.pointer->x(), time_text(scale_.time_at(scene_.pointer->x()))));
+  }
+  if (scene_.cursor_ps) {
+    const double x = scale_.x_of(*scene_.cursor_ps);
+    if (x >= geometry_.plot.left() && x <= geometry_.plot.right() + 1) {
+      flags.push_back(time_flag(x, time_text(static_cast<double>(*scene_.cursor_ps))));
+    }
+  }
+  return flags;
+}
+
 void TimelinePainter::paint_marks(QPainter& painter) {
   for (const TimelineMark& mark : scene_.marks) {
-    const double x = std::floor(scale_.x_of(mark.at_ps)) + 0.5;
-    const double width = font_.horizontalAdvance(mark.label) + 8;
-    if (x < geometry_.plot.left() - width || x > geometry_.plot.right() + 1) continue;
+    const QRectF flag = mark_flag(mark);
+    if (flag.right() < geometry_.plot.left() || flag.left() > geometry_.plot.right() + 1) continue;
     painter.setPen(QPen(colors_.mark, 1));
-    painter.drawLine(QPointF(x, geometry_.ruler.top() + 2), QPointF(x, geometry_.plot.bottom()));
-    const QRectF flag(x, geometry_.ruler.top() + 1, width, font_.height());
+    painter.drawLine(QPointF(flag.left(), geometry_.ruler.top() + 2),
+                     QPointF(flag.left(), geometry_.plot.bottom()));
     painter.fillRect(flag, colors_.mark);
     painter.setPen(readable_on(colors_.mark));
     painter.drawText(flag, Qt::AlignCenter, mark.label);
@@ -195,29 +229,27 @@ void TimelinePainter::paint_marks(QPainter& painter) {
 }
 
 void TimelinePainter::paint_cursor(QPainter& painter) {
-  const auto flag = [&](double x, const QString& text, const QColor& color) {
-    const double width = font_.horizontalAdvance(text) + 10;
-    const double left =
-        std::clamp(x - width / 2, static_cast<double>(geometry_.ruler.left()),
-                   std::max<double>(geometry_.ruler.left(), geometry_.ruler.right() + 1 - width));
-    const QRectF box(left, geometry_.ruler.bottom() - font_.height() - 1, width,
-                     font_.height() + 2);
-    painter.fillRect(box, color);
+  if (const auto flag = area_flag()) {
+    painter.fillRect(flag->first, blended(colors_.panel, colors_.accent, 0.3));
+    painter.setPen(colors_.text);
+    painter.drawText(flag->first, Qt::AlignCenter, flag->second);
+  }
+  const auto draw = [&](double at, double at_ps, const QColor& color, Qt::PenStyle style) {
+    const double x = std::floor(at) + 0.5;
+    painter.setPen(QPen(color, 1, style));
+    painter.drawLine(QPointF(x, geometry_.plot.top()), QPointF(x, geometry_.plot.bottom()));
+    const QString text = time_text(at_ps);
+    painter.fillRect(time_flag(at, text), color);
     painter.setPen(readable_on(color));
-    painter.drawText(box, Qt::AlignCenter, text);
+    painter.drawText(time_flag(at, text), Qt::AlignCenter, text);
   };
   if (scene_.pointer && geometry_.plot.contains(scene_.pointer->toPoint())) {
-    const double x = std::floor(scene_.pointer->x()) + 0.5;
-    painter.setPen(QPen(colors_.faint, 1, Qt::DotLine));
-    painter.drawLine(QPointF(x, geometry_.plot.top()), QPointF(x, geometry_.plot.bottom()));
-    flag(x, time_text(scale_.time_at(scene_.pointer->x())), colors_.faint);
+    draw(scene_.pointer->x(), scale_.time_at(scene_.pointer->x()), colors_.faint, Qt::DotLine);
   }
   if (!scene_.cursor_ps) return;
-  const double x = std::floor(scale_.x_of(*scene_.cursor_ps)) + 0.5;
+  const double x = scale_.x_of(*scene_.cursor_ps);
   if (x < geometry_.plot.left() || x > geometry_.plot.right() + 1) return;
-  painter.setPen(QPen(colors_.accent, 1));
-  painter.drawLine(QPointF(x, geometry_.plot.top()), QPointF(x, geometry_.plot.bottom()));
-  flag(x, time_text(static_cast<double>(*scene_.cursor_ps)), colors_.accent);
+  draw(x, static_cast<double>(*scene_.cursor_ps), colors_.accent, Qt::SolidLine);
 }
 
 }  // namespace ring::gui

@@ -1,4 +1,5 @@
 // The rows of the plot in pixels: each one a strip that is filled line by line and drawn once.
+#include <QPaintEngine>
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,6 @@ namespace {
 /// Bars that a search left out keep so little of their colour.
 constexpr double kDimmed = 0.8;
 constexpr double kAreaOpacity = 0.4;
-constexpr double kPredictedOpacity = 0.1;
 
 /// Lowest and highest device line of a height range.
 StripLines device_lines(double top, double height, double ratio, int strip_top) {
@@ -49,6 +49,7 @@ std::vector<QRgb> TimelinePainter::ground_line(const QColor& background) const {
 void TimelinePainter::paint_rows(QPainter& painter) {
   const TimelineLayout& layout = *scene_.layout;
   const QRect plot = geometry_.plot;
+  find_target(painter);
   painter.save();
   painter.setClipRect(plot, Qt::IntersectClip);
   const auto [first, last] =
@@ -76,6 +77,33 @@ void TimelinePainter::paint_rows(QPainter& painter) {
   painter.restore();
 }
 
+/// Where the pixels of the view are, if the painter draws into an image without turning anything.
+void TimelinePainter::find_target(const QPainter& painter) {
+  target_ = nullptr;
+  const QPaintEngine* const engine = painter.paintEngine();
+  if (!style_.writes_directly || engine == nullptr || engine->type() != QPaintEngine::Raster)
+    return;
+  const QPaintDevice* const device = engine->paintDevice();
+  if (device == nullptr || device->devType() != QInternal::Image) return;
+  const auto* const image = static_cast<const QImage*>(device);
+  const bool has_format = image->format() == QImage::Format_RGB32 ||
+                          image->format() == QImage::Format_ARGB32_Premultiplied;
+  const QTransform to_device = painter.deviceTransform();
+  const double ratio = style_.pixel_ratio;
+  const auto left = static_cast<int>(to_device.dx()), top = static_cast<int>(to_device.dy());
+  if (!has_format || to_device.type() > QTransform::TxScale || to_device.m11() != ratio ||
+      to_device.m22() != ratio || to_device.dx() != left || to_device.dy() != top) {
+    return;
+  }
+  const QRect needed(left, top, static_cast<int>(std::ceil(size_.width() * ratio)),
+                     static_cast<int>(std::ceil(size_.height() * ratio)));
+  if (!image->rect().contains(needed)) return;
+  target_stride_ = image->bytesPerLine() / static_cast<ptrdiff_t>(sizeof(QRgb));
+  // The painter has the image for writing; asking it for the same would make a copy.
+  target_ = const_cast<QRgb*>(reinterpret_cast<const QRgb*>(image->constBits())) +
+            top * target_stride_ + left;
+}
+
 /// From the end of the row above to the end of this one's gap, so that strips tile the plot.
 void TimelinePainter::paint_row(QPainter& painter, const LayoutRow& row, bool is_banded) {
   const TimelineLayout& layout = *scene_.layout;
@@ -92,8 +120,19 @@ void TimelinePainter::paint_row(QPainter& painter, const LayoutRow& row, bool is
   const double ratio = style_.pixel_ratio;
   const StripLines device = device_lines(top, bottom - top, ratio, 0);
   const QColor background = is_banded ? colors_.band : colors_.background;
+  const int left = static_cast<int>(std::lround(geometry_.plot.left() * ratio));
   strip_top_ = device.top;
-  cache_.strip.begin(columns_, device.bottom - device.top, ratio, ground_[is_banded ? 1 : 0]);
+  const int height = device.bottom - device.top;
+  const std::vector<QRgb>& ground = ground_[is_banded ? 1 : 0];
+  // Rows that are cut at the edge of the plot must be clipped by the painter.
+  const bool is_direct =
+      target_ != nullptr && top >= geometry_.plot.top() && bottom <= geometry_.plot.bottom() + 1;
+  if (is_direct) {
+    cache_.strip.begin_at(target_ + device.top * target_stride_ + left, target_stride_, columns_,
+                          height, ratio, ground);
+  } else {
+    cache_.strip.begin(columns_, height, ratio, ground);
+  }
   if (is_first) {
     for (int y = 0; y < std::max(1, static_cast<int>(std::lround(ratio))); ++y) {
       cache_.strip.add_line(y, colors_.separator.rgb());
@@ -104,10 +143,11 @@ void TimelinePainter::paint_row(QPainter& painter, const LayoutRow& row, bool is
   } else {
     fill_curves(row, background);
   }
+  if (is_direct) return;
   painter.save();
   painter.scale(1 / ratio, 1 / ratio);
-  painter.drawImage(QPointF(std::round(geometry_.plot.left() * ratio), device.top),
-                    cache_.strip.image(), QRectF(0, 0, columns_, device.bottom - device.top));
+  painter.drawImage(QPointF(left, device.top), cache_.strip.image(),
+                    QRectF(0, 0, columns_, height));
   painter.restore();
 }
 
@@ -140,13 +180,16 @@ void TimelinePainter::fill_line(const LayoutRow& row, TimelineOrigin origin,
   cache_.strip.add_bars(runs, lines, colors, look, phase);
   const bool is_labelled =
       is_measured || row.measured < 0 || layout.mode() != LayoutMode::kOverlaid;
+  const StripLines label_lines =
+      device_lines(shift + layout.line_y(row, origin), layout.free_height(row, origin),
+                   style_.pixel_ratio, strip_top_);
   if (scene_.hits == nullptr) {
-    if (is_labelled) fill_labels(runs, lines, origin, colors);
+    if (is_labelled) fill_labels(runs, label_lines, origin, colors);
   } else {
     fold(scene_.hits->of(origin, number));
     look.dim = 0;
     cache_.strip.add_bars(runs, lines, colors, look, phase);
-    if (is_labelled) fill_labels(runs, lines, origin, colors);
+    if (is_labelled) fill_labels(runs, label_lines, origin, colors);
   }
   if (bars.critical.bars().empty()) return;
   fold(bars.critical);
@@ -244,10 +287,10 @@ void TimelinePainter::fill_curves(const LayoutRow& row, const QColor& background
     const StepCurve* curve = curve_of(row, origin);
     if (curve == nullptr || curve->is_empty()) continue;
     curve->means(scene_.from_ps, scene_.to_ps, cache_.values);
-    if (!is_signed) cut_after_run(origin, cache_.values);
+    cut_after_run(origin, cache_.values);
     const bool is_over = has_area && origin == TimelineOrigin::kPredicted;
     cache_.strip.add_area(cache_.values, lines, zero, per_unit, curve_color(row, is_over).rgb(),
-                          is_over ? kPredictedOpacity : kAreaOpacity);
+                          is_over ? 0 : kAreaOpacity);
     has_area = true;
   }
 }

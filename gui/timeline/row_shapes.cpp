@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/time_ticks.h"
+#include "gui/paint/hatch.h"
 #include "gui/timeline/timeline_painter.h"
 
 namespace ring::gui {
@@ -15,18 +16,6 @@ namespace {
 constexpr int kShapeColumns = 2;
 constexpr double kHatchStep = 5;
 constexpr double kDimmed = 0.8;
-
-/// Strokes from lower left to upper right within the box; the places follow the page, not the box.
-void add_hatch(const QRectF& box, QPainterPath& path) {
-  const double low = box.left() + box.top(), high = box.right() + box.bottom();
-  for (double sum = std::ceil(low / kHatchStep) * kHatchStep; sum < high; sum += kHatchStep) {
-    const double left = std::max(box.left(), sum - box.bottom());
-    const double right = std::min(box.right(), sum - box.top());
-    if (right <= left) continue;
-    path.moveTo(left, sum - left);
-    path.lineTo(right, sum - right);
-  }
-}
 
 struct ClassShapes {
   QPainterPath fill, hatch, edges;
@@ -88,7 +77,7 @@ void TimelinePainter::draw_line_shapes(QPainter& painter, const LayoutRow& row,
       ClassShapes& of = shapes[{pixels.of_class, std::max<int>(pixels.fill, kFaintest)}];
       const QRectF box = box_of(pixels);
       of.fill.addRect(box);
-      if (!is_measured) add_hatch(box, of.hatch);
+      if (!is_measured) add_hatch(box, kHatchStep, of.hatch);
       if (!pixels.is_folded && box.width() >= kEdgeFrom) {
         of.edges.addRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
       }
@@ -120,7 +109,8 @@ void TimelinePainter::draw_line_shapes(QPainter& painter, const LayoutRow& row,
   for (const PixelRun& pixels : runs) {
     if (!is_labelled || pixels.is_folded || pixels.of_class == kWaitClass) continue;
     const QString label = bar_label(run.slice(pixels.slice));
-    const QRectF box = box_of(pixels);
+    QRectF box = box_of(pixels);
+    box.setHeight(std::min<double>(box.height(), scene_.layout->free_height(row, origin)));
     const double width = metrics.horizontalAdvance(label);
     if (label.isEmpty() || width + 8 > box.width()) continue;
     const QColor color = op_color(static_cast<OpKind>(pixels.of_class));
@@ -163,15 +153,15 @@ void TimelinePainter::draw_curve_shapes(QPainter& painter, const LayoutRow& row)
     const StepCurve* curve = curve_of(row, origin);
     if (curve == nullptr || curve->is_empty()) continue;
     curve->means(scene_.from_ps, scene_.to_ps, cache_.values);
-    if (!is_signed) cut_after_run(origin, cache_.values);
+    cut_after_run(origin, cache_.values);
     const double step = static_cast<double>(geometry_.plot.width()) / columns_;
-    QPainterPath rim;
+    QPainterPath rim;  // One part for each stretch that is not zero.
     float before = 0;
     for (int i = 0; i <= columns_; ++i) {
       const float value = i < columns_ ? cache_.values[static_cast<size_t>(i)] : 0.0F;
-      if (i > 0 && i < columns_ && value == before) continue;
+      if (value == before) continue;
       const double x = left + i * step;
-      if (i == 0) {
+      if (before == 0) {
         rim.moveTo(x, zero);
       } else {
         rim.lineTo(x, zero - before * per_unit);
@@ -182,8 +172,8 @@ void TimelinePainter::draw_curve_shapes(QPainter& painter, const LayoutRow& row)
     const bool is_over = has_area && origin == TimelineOrigin::kPredicted;
     const QColor color = curve_color(row, is_over);
     QColor area = color;
-    area.setAlphaF(is_over ? 0.1F : 0.4F);
-    painter.fillPath(rim, area);
+    area.setAlphaF(0.4F);
+    if (!is_over) painter.fillPath(rim, area);
     painter.strokePath(rim, QPen(color, 1));
     has_area = true;
   }

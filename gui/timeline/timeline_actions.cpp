@@ -202,7 +202,7 @@ void TimelineView::Impl::toggle_mark() {
               [](const TimelineMark& a, const TimelineMark& b) { return a.at_ps < b.at_ps; });
   }
   emit view.marks_changed();
-  view.update();
+  refresh();
 }
 
 }  // namespace ring::gui

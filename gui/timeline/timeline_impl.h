@@ -25,7 +25,7 @@ class TimelineView::Impl {
  public:
   explicit Impl(TimelineView& view);
 
-  // timeline_view.cpp
+  // timeline_impl.cpp
   void lay_out();
   TimelineScene scene() const;
   QSize picture_size() const;
@@ -33,6 +33,7 @@ class TimelineView::Impl {
   TimeScale scale() const;
   void place_children();
   void range_changed();
+  void refresh();
   void scroll_to(int y);
   int most_scroll() const;
 
@@ -75,6 +76,8 @@ class TimelineView::Impl {
   LayoutMode mode = LayoutMode::kStacked;
   Theme theme = Theme::kLight;
   TimelineLayout layout;
+  uint64_t layouts = 0;  ///< How many were made.
+  int gutter = 100;
   ViewRange range;
   int scroll_y = 0;
   std::optional<Picoseconds> cursor_ps;

@@ -48,8 +48,8 @@ bool shows(LayoutMode mode, TimelineOrigin origin) {
 }
 
 TimelineLayout::TimelineLayout(const TimelineModel& model, LayoutMode mode,
-                               const RowMetrics& metrics)
-    : mode_(mode), metrics_(metrics) {
+                               const RowMetrics& metrics, uint64_t version)
+    : mode_(mode), metrics_(metrics), version_(version) {
   if (model.measured) measured_rows_.assign(model.measured->rows.size(), -1);
   if (model.predicted) predicted_rows_.assign(model.predicted->rows.size(), -1);
   for (int rank = 0; rank < model.ranks; ++rank) {
@@ -92,8 +92,11 @@ void TimelineLayout::add_bar_rows(const TimelineModel& model, int rank) {
     const auto number = static_cast<int>(rows_.size());
     if (row.measured >= 0) measured_rows_[static_cast<size_t>(row.measured)] = number;
     if (row.predicted >= 0) predicted_rows_[static_cast<size_t>(row.predicted)] = number;
-    const bool has_two = mode_ == LayoutMode::kStacked && row.measured >= 0 && row.predicted >= 0;
-    push(row, has_two ? 2 * metrics_.bar + metrics_.bar_gap : metrics_.bar);
+    int height = metrics_.bar;
+    if (row.measured >= 0 && row.predicted >= 0) {
+      height += mode_ == LayoutMode::kStacked ? metrics_.bar_gap + metrics_.bar : metrics_.bar / 2;
+    }
+    push(row, height);
   }
 }
 
@@ -163,7 +166,8 @@ int TimelineLayout::line_y(const LayoutRow& row, TimelineOrigin origin) const {
 
 int TimelineLayout::line_height(const LayoutRow& row, TimelineOrigin origin) const {
   const bool is_over = mode_ == LayoutMode::kOverlaid && row.measured >= 0 && row.predicted >= 0;
-  return is_over && origin == TimelineOrigin::kPredicted ? metrics_.bar / 2 : metrics_.bar;
+  if (!is_over) return metrics_.bar;
+  return origin == TimelineOrigin::kPredicted ? metrics_.bar / 2 : row.height;
 }
 
 std::optional<int> TimelineLayout::row_of(const TimelineModel& model, SliceRef slice) const {

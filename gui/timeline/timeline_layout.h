@@ -4,6 +4,7 @@
 
 #include <QRect>
 #include <QString>
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -45,13 +46,16 @@ struct LayoutGroup {
 class TimelineLayout {
  public:
   TimelineLayout() = default;
-  TimelineLayout(const TimelineModel& model, LayoutMode mode, const RowMetrics& metrics);
+  TimelineLayout(const TimelineModel& model, LayoutMode mode, const RowMetrics& metrics,
+                 uint64_t version = 0);
 
   const std::vector<LayoutRow>& rows() const { return rows_; }
   const std::vector<LayoutGroup>& groups() const { return groups_; }
   const RowMetrics& metrics() const { return metrics_; }
   LayoutMode mode() const { return mode_; }
   int height() const { return height_; }
+  /// Given by who makes layouts, so that pictures of them can be told apart.
+  uint64_t version() const { return version_; }
 
   /// Rows that touch [top, bottom), as [first, last).
   std::pair<int, int> rows_between(int top, int bottom) const;
@@ -61,6 +65,10 @@ class TimelineLayout {
   /// Top of the line of bars of a run in a bars row.
   int line_y(const LayoutRow& row, TimelineOrigin origin) const;
   int line_height(const LayoutRow& row, TimelineOrigin origin) const;
+  /// Height at the top of a line that no other line covers.
+  int free_height(const LayoutRow& row, TimelineOrigin origin) const {
+    return std::min(metrics_.bar, line_height(row, origin));
+  }
   /// The row and run of a slice's bars; none when the run is not shown.
   std::optional<int> row_of(const TimelineModel& model, SliceRef slice) const;
 
@@ -75,6 +83,7 @@ class TimelineLayout {
   std::vector<LayoutGroup> groups_;
   std::vector<int> measured_rows_, predicted_rows_;  ///< ModelRun::rows to rows_; -1: not shown.
   int height_ = 0;
+  uint64_t version_ = 0;
 };
 
 /// Whether the mode shows the run.

@@ -5,8 +5,11 @@
 #include <QFontMetricsF>
 #include <QHash>
 #include <QImage>
-#include <QPixmap>
 #include <QString>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "gui/paint/theme.h"
@@ -32,8 +35,12 @@ struct PaintCache {
   QHash<QString, TextMask> labels;
   double label_ratio = 0;
   QFont label_font;
-  QImage minimap;
-  QString minimap_key;
+  /// A part of the view that changes rarely, with what it was drawn from.
+  struct Part {
+    QImage picture;
+    QString key;
+  };
+  Part minimap, header, gutter;
 };
 
 struct PaintStyle {
@@ -41,6 +48,9 @@ struct PaintStyle {
   QFont font;
   double pixel_ratio = 1;
   bool is_vector = false;
+  /// Rows are written into the memory of the device where that is possible; all of the picture
+  /// must be wanted. Spares the copy of each row.
+  bool writes_directly = false;
 };
 
 /// Names in bars, of the size of other text.
@@ -58,15 +68,20 @@ class TimelinePainter {
 
  private:
   // timeline_painter.cpp
+  void paint_kept(QPainter& painter, PaintCache::Part& part, const QRect& area, const QString& key,
+                  void (TimelinePainter::*draw)(QPainter&));
+  QString part_key() const;
+  void paint_gutter(QPainter& painter);
+  void paint_nothing(QPainter& painter);
+  // header_painter.cpp
   void paint_header(QPainter& painter);
   void paint_legend(QPainter& painter, double left);
   void paint_minimap(QPainter& painter);
   void fill_minimap();
   void paint_ruler(QPainter& painter);
-  void paint_gutter(QPainter& painter);
-  void paint_nothing(QPainter& painter);
   // row_painter.cpp
   void paint_rows(QPainter& painter);
+  void find_target(const QPainter& painter);
   void paint_row(QPainter& painter, const LayoutRow& row, bool is_banded);
   void fill_bars(const LayoutRow& row, const BarColors& colors);
   void fill_line(const LayoutRow& row, TimelineOrigin origin, const BarColors& colors);
@@ -84,12 +99,18 @@ class TimelinePainter {
                         const QColor& background);
   void draw_curve_shapes(QPainter& painter, const LayoutRow& row);
   // overlay_painter.cpp
-  void paint_overlay(QPainter& painter);
+  void paint_plot_overlay(QPainter& painter);
+  void paint_flags(QPainter& painter);
   void paint_ends(QPainter& painter);
   void paint_area(QPainter& painter);
   void paint_flows(QPainter& painter);
   void paint_marks(QPainter& painter);
   void paint_cursor(QPainter& painter);
+  QString time_text(double at_ps) const;
+  QRectF mark_flag(const TimelineMark& mark) const;
+  QRectF time_flag(double x, const QString& text) const;
+  std::optional<std::pair<QRectF, QString>> area_flag() const;
+  std::vector<QRectF> ruler_flags() const;
   void paint_slice_frame(QPainter& painter, SliceRef slice, const QColor& color, double width);
   std::optional<QRectF> rect_of(SliceRef slice) const;
 
@@ -111,7 +132,9 @@ class TimelinePainter {
   std::array<BarColors, 2> bar_colors_;
   std::array<std::vector<QRgb>, 2> ground_;
   std::array<QRgb, kBarClasses> label_colors_{};
-  int strip_top_ = 0;  ///< Device line of the strip at hand.
+  int strip_top_ = 0;       ///< Device line of the strip at hand.
+  QRgb* target_ = nullptr;  ///< Pixel of the device at the left top of the view; null: unknown.
+  ptrdiff_t target_stride_ = 0;
 };
 
 /// "KV 3", "to 1", "from 2": what stands in a bar; empty for other kinds.

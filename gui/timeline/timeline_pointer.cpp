@@ -17,10 +17,11 @@ constexpr double kNotch = 120;      ///< Angle of one notch of a wheel, in its o
 }  // namespace
 
 void TimelineView::Impl::press(const QMouseEvent& event) {
-  if (!model) return;
+  if (!model || layout.rows().empty()) return;
   const QPointF at = event.position();
   const ViewGeometry parts = geometry();
   drag_from = at;
+  pointer = at;
   drag = Drag::kNone;
   if (event.button() == Qt::MiddleButton) {
     drag = Drag::kPan;
@@ -69,7 +70,7 @@ void TimelineView::Impl::move(const QMouseEvent& event) {
       scroll_to(scroll_y + static_cast<int>(std::lround(before.y() - at.y())));
       break;
   }
-  view.update();
+  refresh();
 }
 
 void TimelineView::Impl::release(const QMouseEvent& event) {

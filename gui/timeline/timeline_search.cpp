@@ -61,7 +61,7 @@ int64_t TimelineView::Impl::search(const QString& text) {
   search_bar->set_answer(answer, is_error);
   place_children();
   emit view.search_changed(text, std::ssize(hit_order));
-  view.update();
+  refresh();
   return std::ssize(hit_order);
 }
 

@@ -54,7 +54,7 @@ void TimelineView::Impl::set_area(std::optional<SelectedArea> dragged, bool is_f
   area = dragged;
   if (!area) extend_from.reset();
   measure_area(is_final);
-  view.update();
+  refresh();
 }
 
 void TimelineView::Impl::measure_area(bool is_final) {
@@ -91,7 +91,7 @@ void TimelineView::Impl::select(std::optional<SliceRef> slice, bool reveals) {
   QAccessibleEvent changed(&view, QAccessible::DescriptionChanged);
   QAccessible::updateAccessibility(&changed);
   emit view.slice_selected(slice);
-  view.update();
+  refresh();
 }
 
 /// Scrolls and pans as little as shows the slice.

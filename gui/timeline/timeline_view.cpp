@@ -4,6 +4,7 @@
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
+#include <QPaintEvent>
 #include <QPainter>
 #include <QScrollBar>
 #include <QToolTip>
@@ -29,95 +30,6 @@ std::optional<SliceRef> find_op(const TimelineModel& model, TimelineOrigin origi
 }
 
 }  // namespace
-
-TimelineView::Impl::Impl(TimelineView& owner)
-    : view(owner),
-      scroll_bar(new QScrollBar(Qt::Vertical, &owner)),
-      search_bar(new SearchBar(&owner)) {
-  scroll_bar->setAccessibleName(QStringLiteral("Ranks"));
-  scroll_bar->hide();
-  connect(scroll_bar, &QScrollBar::valueChanged, &view, [this](int y) { scroll_to(y); });
-  connect(search_bar, &SearchBar::text_changed, &view,
-          [this](const QString& text) { search(text); });
-  connect(search_bar, &SearchBar::next_wanted, &view, [this](int by) { next_hit(by); });
-  connect(search_bar, &SearchBar::closed, &view, [this] {
-    search_bar->hide();
-    search({});
-    view.setFocus(Qt::OtherFocusReason);
-  });
-}
-
-void TimelineView::Impl::lay_out() {
-  const RowMetrics metrics(view.fontMetrics().height());
-  layout = model ? TimelineLayout(*model, mode, metrics) : TimelineLayout();
-  place_children();
-  scroll_to(scroll_y);
-}
-
-QSize TimelineView::Impl::picture_size() const {
-  const int bar = scroll_bar->isHidden() ? 0 : scroll_bar->width();
-  return {std::max(1, view.width() - bar), std::max(1, view.height())};
-}
-
-ViewGeometry TimelineView::Impl::geometry() const {
-  return ViewGeometry(picture_size(), gutter_width(&layout, view.font()), layout.metrics().bar);
-}
-
-TimeScale TimelineView::Impl::scale() const {
-  const QRect plot = geometry().plot;
-  return {range.from_ps(), range.to_ps(), static_cast<double>(plot.left()),
-          static_cast<double>(plot.width())};
-}
-
-int TimelineView::Impl::most_scroll() const {
-  return std::max(0, layout.height() - geometry().plot.height());
-}
-
-void TimelineView::Impl::place_children() {
-  const QRect plot = geometry().plot;
-  const bool is_needed = layout.height() > plot.height();
-  scroll_bar->setVisible(is_needed);
-  const int width = scroll_bar->sizeHint().width();
-  scroll_bar->setGeometry(view.width() - width, plot.top(), width, plot.height());
-  const QSignalBlocker blocker(scroll_bar);
-  scroll_bar->setRange(0, most_scroll());
-  scroll_bar->setPageStep(plot.height());
-  scroll_bar->setSingleStep(3 * layout.metrics().bar);
-  search_bar->adjustSize();
-  const int search_width = std::min(std::max(420, search_bar->sizeHint().width()), view.width());
-  search_bar->setGeometry(picture_size().width() - search_width - 4, plot.top() + 4, search_width,
-                          search_bar->sizeHint().height());
-}
-
-void TimelineView::Impl::scroll_to(int y) {
-  scroll_y = std::clamp(y, 0, most_scroll());
-  const QSignalBlocker blocker(scroll_bar);
-  scroll_bar->setValue(scroll_y);
-  view.update();
-}
-
-void TimelineView::Impl::range_changed() {
-  emit view.time_range_changed(range.from_ps(), range.to_ps());
-  view.update();
-}
-
-TimelineScene TimelineView::Impl::scene() const {
-  TimelineScene scene;
-  scene.model = model.get();
-  scene.layout = &layout;
-  scene.from_ps = range.from_ps();
-  scene.to_ps = range.to_ps();
-  scene.scroll_y = scroll_y;
-  scene.hovered = hovered;
-  scene.selected = selected;
-  scene.area = area;
-  scene.cursor_ps = cursor_ps;
-  scene.marks = marks;
-  scene.hits = hits.get();
-  scene.pointer = pointer;
-  scene.has_focus = view.hasFocus();
-  return scene;
-}
 
 TimelineView::TimelineView(QWidget* parent)
     : QWidget(parent), impl_(std::make_unique<Impl>(*this)) {
@@ -172,7 +84,7 @@ void TimelineView::set_cursor_ps(Picoseconds at_ps) {
   if (impl_->cursor_ps == at_ps) return;
   impl_->cursor_ps = at_ps;
   emit cursor_moved(at_ps);
-  update();
+  impl_->refresh();
 }
 Picoseconds TimelineView::cursor_ps() const { return impl_->cursor_ps.value_or(0); }
 
@@ -187,7 +99,7 @@ void TimelineView::set_layout_mode(LayoutMode mode) {
 LayoutMode TimelineView::layout_mode() const { return impl_->mode; }
 void TimelineView::set_theme(Theme theme) {
   impl_->theme = theme;
-  update();
+  impl_->refresh();
 }
 Theme TimelineView::theme() const { return impl_->theme; }
 
@@ -212,7 +124,7 @@ void TimelineView::set_marks(std::vector<TimelineMark> marks) {
   if (impl_->marks == marks) return;
   impl_->marks = std::move(marks);
   emit marks_changed();
-  update();
+  impl_->refresh();
 }
 int TimelineView::scroll_y() const { return impl_->scroll_y; }
 void TimelineView::set_scroll_y(int y) { impl_->scroll_to(y); }
@@ -286,7 +198,7 @@ bool TimelineView::event(QEvent* event) {
       break;
     case QEvent::FocusIn:
     case QEvent::FocusOut:
-      update();
+      impl_->refresh();
       break;
     default:
       break;
@@ -306,10 +218,11 @@ QString TimelineView::describe(SliceRef ref) const {
   return lines.join(QLatin1Char('\n'));
 }
 
-void TimelineView::paintEvent(QPaintEvent*) {
+void TimelineView::paintEvent(QPaintEvent* event) {
   QPainter painter(this);
   const TimelineScene scene = impl_->scene();
-  const PaintStyle style{impl_->theme, font(), devicePixelRatioF(), false};
+  PaintStyle style{impl_->theme, font(), devicePixelRatioF(), false};
+  style.writes_directly = event->rect().contains(QRect(QPoint(0, 0), impl_->picture_size()));
   TimelinePainter timeline(scene, impl_->picture_size(), style, impl_->cache);
   timeline.paint(painter);
   if (!impl_->scroll_bar->isHidden()) {
@@ -344,7 +257,7 @@ void TimelineView::leaveEvent(QEvent* event) {
   QWidget::leaveEvent(event);
   impl_->pointer.reset();
   impl_->set_hovered(std::nullopt);
-  update();
+  impl_->refresh();
 }
 
 }  // namespace ring::gui
