@@ -10,6 +10,18 @@ int64_t token_count(const TokenRanges& ranges) {
   return count;
 }
 
+int64_t index_of(const TokenRanges& ranges, int64_t position) {
+  int64_t first = 0;
+  for (const AffineRange& range : ranges) {
+    const int64_t offset = position - range.begin;
+    if (offset >= 0 && offset % range.stride == 0 && offset / range.stride < range.count) {
+      return first + offset / range.stride;
+    }
+    first += range.count;
+  }
+  return -1;
+}
+
 TokenRanges slice(const TokenRanges& ranges, int64_t from, int64_t to) {
   TokenRanges result;
   int64_t first = 0;  // Local index of the first token of the range at hand.

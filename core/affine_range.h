@@ -21,6 +21,8 @@ struct AffineRange {
 using TokenRanges = std::vector<AffineRange>;
 
 int64_t token_count(const TokenRanges& ranges);
+/// Index of a token in the local order; -1 when it is not among them.
+int64_t index_of(const TokenRanges& ranges, int64_t position);
 /// The tokens [from, to) of the local order.
 TokenRanges slice(const TokenRanges& ranges, int64_t from, int64_t to);
 

@@ -136,6 +136,8 @@ Bytes merge_bytes(const Problem& problem, const Op& op) {
 }
 
 Bytes finalize_bytes(const Problem& problem, const Op& op) {
+  if (op.payload == Payload::kPartial)
+    return 2 * state_rows(problem, op) * (problem.head_dim_v + 2) * kStateElementBytes;
   const Bytes state = (problem.head_dim_v + 2) * kStateElementBytes;
   const Bytes output = problem.head_dim_v * size_bytes(problem.dtype) + kStateElementBytes;
   return state_rows(problem, op) * (state + output);
@@ -150,6 +152,21 @@ double byte_seconds(const ByteCost& cost, Bytes bytes, const char* what) {
   return cost.start_s + static_cast<double>(bytes) / cost.bytes_per_s;
 }
 
+namespace {
+
+/// Naive attention works on hidden pairs too, and each score is written and read three times.
+double naive_seconds(const Machine& machine, const AttendCost& cost, const Problem& problem, Op op,
+                     int sharers) {
+  constexpr int64_t kPasses = 6;
+  op.visible_pairs = (op.q_end - op.q_begin) * (op.kv_end - op.kv_begin);
+  const Bytes score_bytes =
+      kPasses * problem.batch * (op.head_end - op.head_begin) * op.visible_pairs * 4;
+  return attend_seconds(cost, problem, op, sharers) +
+         state_seconds(machine.merge_bytes_per_s, score_bytes);
+}
+
+}  // namespace
+
 double op_seconds(const Machine& machine, const Problem* problem, const Op& op, int sharers) {
   switch (op.kind) {
     case OpKind::kAttend: {
@@ -160,6 +177,8 @@ double op_seconds(const Machine& machine, const Problem* problem, const Op& op, 
                                 machine.name, name(known.dtype)),
                     "calibrate it for this dtype");
       }
+      if (op.method == AttendMethod::kNaive)
+        return naive_seconds(machine, cost->second, known, op, sharers);
       return attend_seconds(cost->second, known, op, sharers);
     }
     case OpKind::kBackward: {

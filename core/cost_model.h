@@ -11,7 +11,8 @@ namespace ring {
 /// merge reads (two states) and writes (one).
 Bytes merge_bytes(const Problem& problem, const Op& op);
 
-/// Bytes that a finalize reads (the state) and writes (output in the model dtype, lse in fp32).
+/// Bytes that a finalize reads (the state) and writes (output in the model dtype, lse in fp32, or
+/// the state again when it becomes a partial result).
 Bytes finalize_bytes(const Problem& problem, const Op& op);
 
 /// Seconds of `bytes`: start + bytes / rate. Throws Error(kUsage) naming `what` when the rate is

@@ -172,6 +172,18 @@ Mask Mask::block_causal(std::vector<int64_t> bounds) {
           std::move(segments)};
 }
 
+Mask Mask::decode(int64_t seq_len, int64_t tokens) {
+  require_length(seq_len);
+  if (tokens < 1 || tokens > seq_len) {
+    throw_usage(
+        fmt::format("decode:{}: of {} tokens 1 to {} can be decoded", tokens, seq_len, seq_len));
+  }
+  return {"decode",
+          fmt::format("decode:{}", tokens),
+          seq_len,
+          {{seq_len - tokens, seq_len, 0, 0, 1, 1}}};
+}
+
 Mask Mask::from_segments(int64_t seq_len, std::vector<MaskSegment> segments) {
   require_length(seq_len);
   int64_t end = 0;
@@ -199,16 +211,17 @@ Mask Mask::parse(std::string_view text, int64_t seq_len) {
     if (kind == "window") return sliding_window(seq_len, parse_count(value, "window"));
     if (kind == "chunked") return chunked(seq_len, parse_count(value, "chunk"));
     if (kind == "prefix") return prefix_lm(seq_len, parse_count(value, "prefix"));
+    if (kind == "decode") return decode(seq_len, parse_count(value, "decoded tokens"));
     if (kind == "docs") return documents(parse_bounds(value, seq_len, "document"), true);
     if (kind == "docs-full") return documents(parse_bounds(value, seq_len, "document"), false);
     if (kind == "groups") return block_causal(parse_bounds(value, seq_len, "group"));
   }
-  static constexpr std::string_view kKinds[] = {"full", "causal",    "window", "chunked",
-                                                "docs", "docs-full", "prefix", "groups"};
-  const std::string nearest = nearest_spelling(kind, kKinds, 8);
+  static constexpr std::string_view kKinds[] = {"full",      "causal", "window", "chunked", "docs",
+                                                "docs-full", "prefix", "groups", "decode"};
+  const std::string nearest = nearest_spelling(kind, kKinds, 9);
   throw_usage(fmt::format("mask '{}' is not known", text),
               "allowed: full, causal, window:N, chunked:N, docs:0,N,..., docs-full:0,N,..., "
-              "prefix:N, groups:0,N,..." +
+              "prefix:N, groups:0,N,..., decode:N" +
                   (nearest.empty() ? std::string() : "; did you mean " + nearest + "?"));
 }
 

@@ -50,6 +50,10 @@ class Mask {
   /// Groups given by ascending bounds as in `documents`; full inside a group, causal across.
   static Mask block_causal(std::vector<int64_t> bounds);
 
+  /// Decoding: the last `tokens` positions see everything up to themselves; the others, whose
+  /// results are known already, ask for nothing.
+  static Mask decode(int64_t seq_len, int64_t tokens);
+
   /// Any sorted, disjoint segments; queries in none of them see nothing. Its text is "segments",
   /// which `parse` does not read. Throws Error(kUsage) for segments out of order or with slopes
   /// other than 0 and 1.
@@ -59,7 +63,7 @@ class Mask {
   static Mask parse(std::string_view text, int64_t seq_len);
   std::string text() const;
   /// The kind alone: "full", "causal", "window", "chunked", "docs", "docs-full", "prefix",
-  /// "groups", "segments".
+  /// "groups", "decode", "segments".
   const std::string& kind() const { return kind_; }
 
   int64_t seq_len() const { return seq_len_; }

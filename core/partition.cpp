@@ -45,6 +45,17 @@ Partition Partition::contiguous(int64_t seq_len, int ranks) {
   return {"contiguous", seq_len, std::move(shards)};
 }
 
+Partition Partition::shorter_last(int64_t seq_len, int ranks) {
+  require_ranks(ranks);
+  std::vector<TokenRanges> shards(static_cast<size_t>(ranks));
+  const int64_t tokens = (seq_len + ranks - 1) / ranks;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    append(shards[static_cast<size_t>(rank)], std::min(rank * tokens, seq_len),
+           std::min((rank + 1) * tokens, seq_len));
+  }
+  return {"shorter-last", seq_len, std::move(shards)};
+}
+
 Partition Partition::zigzag(int64_t seq_len, int ranks) {
   require_ranks(ranks);
   std::vector<TokenRanges> shards(static_cast<size_t>(ranks));
@@ -124,6 +135,7 @@ Partition Partition::parse(std::string_view text, int64_t seq_len, int ranks) {
   const bool has_value = colon != std::string_view::npos;
   const std::string_view value = has_value ? text.substr(colon + 1) : std::string_view();
   if (text == "contiguous") return contiguous(seq_len, ranks);
+  if (text == "shorter-last") return shorter_last(seq_len, ranks);
   if (text == "zigzag") return zigzag(seq_len, ranks);
   if (kind == "striped") {
     return striped(seq_len, ranks, has_value ? parse_count(value, "stripe width") : 1);
@@ -139,10 +151,12 @@ Partition Partition::parse(std::string_view text, int64_t seq_len, int ranks) {
     }
     return partition;
   }
-  static constexpr std::string_view kKinds[] = {"contiguous", "zigzag", "striped", "uneven"};
-  const std::string nearest = nearest_spelling(kind, kKinds, 4);
+  static constexpr std::string_view kKinds[] = {"contiguous", "shorter-last", "zigzag",  "striped",
+                                                "uneven",     "doc-zigzag",   "balanced"};
+  const std::string nearest = nearest_spelling(kind, kKinds, 7);
   throw_usage(fmt::format("partition '{}' is not known", text),
-              "allowed: contiguous, zigzag, striped, striped:WIDTH, uneven:N0,N1,..." +
+              "allowed: contiguous, shorter-last, zigzag, doc-zigzag, striped, striped:WIDTH, "
+              "balanced, balanced:SPEED0,SPEED1,..., uneven:N0,N1,..." +
                   (nearest.empty() ? std::string() : "; did you mean " + nearest + "?"));
 }
 

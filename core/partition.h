@@ -16,6 +16,8 @@ class Partition {
  public:
   /// Lengths differ by at most one, the longer shards first.
   static Partition contiguous(int64_t seq_len, int ranks);
+  /// ceil(S / P) tokens each, and what is left over for the last ranks.
+  static Partition shorter_last(int64_t seq_len, int ranks);
   /// 2P chunks of ceil(S / 2P) tokens, the last ones shorter or empty; rank r holds chunks r and
   /// 2P - 1 - r (also called head-tail).
   static Partition zigzag(int64_t seq_len, int ranks);
@@ -26,7 +28,8 @@ class Partition {
   /// Any ascending ranges per rank; throws Error(kUsage) unless they cover [0, seq_len) once.
   static Partition from_ranges(std::string text, int64_t seq_len, std::vector<TokenRanges> shards);
 
-  /// "contiguous", "zigzag", "striped:16", "uneven:5,3"; throws Error(kUsage).
+  /// "contiguous", "shorter-last", "zigzag", "striped:16", "uneven:5,3"; throws Error(kUsage).
+  /// Those that depend on the mask are made by mask_partition.h.
   static Partition parse(std::string_view text, int64_t seq_len, int ranks);
   const std::string& text() const { return text_; }
 

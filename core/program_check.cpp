@@ -57,7 +57,11 @@ std::string describe(const RingProgram& program, OpId id) {
   const Op& op = program.op(id);
   std::string text = fmt::format("r{}:{} {}", id.rank, id.index, name(op.kind));
   if (op.kv_shard < 0 && op.q_shard >= 0 && op.q_end > 0 && op.kind != OpKind::kFinalize) {
-    text += fmt::format(" queries {}..{} of shard {}", op.q_begin, op.q_end, op.q_shard);
+    const bool names_payload = op.kind != OpKind::kMerge && op.payload != Payload::kKeyValue &&
+                               op.payload != Payload::kQuerySide;
+    text += fmt::format(" {} {}..{} of shard {}",
+                        names_payload ? fmt::format("{} rows", name(op.payload)) : "queries",
+                        op.q_begin, op.q_end, op.q_shard);
   } else if (op.kv_shard >= 0) {
     text += fmt::format(" keys {}..{} of shard {}", op.kv_begin, op.kv_end, op.kv_shard);
   } else if (op.message >= 0) {
@@ -94,6 +98,7 @@ std::vector<Fault> check_program(const RingProgram& program) {
   const check::Match match = check::check_messages(program, faults);
   check::check_deadlock(program, match, faults);
   check::check_buffers(program, match, faults);
+  check::check_shaped(program, faults);
   check::check_pairs(program, faults);
   check::check_gradients(program, match, faults);
   return faults;
@@ -157,27 +162,67 @@ std::string_view fault_of_backward(const RingProgram& program, OpId id) {
   return fault_of_gradient(storage, op, op.state);
 }
 
-std::string_view fault_of_attend(const RingProgram& program, OpId id) {
-  if (!program.has_attention) return {};
-  const Op& op = program.op(id);
-  const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
-  const int ranks = program.partition.ranks();
-  if (op.kv_shard < 0 || op.kv_shard >= ranks) return "the shard of its keys does not exist";
-  if (op.q_shard < 0 || op.q_shard >= ranks) return "the shard of its queries does not exist";
-  if (op.kv_begin < 0 || op.kv_begin >= op.kv_end ||
-      op.kv_end > program.partition.shard_tokens(op.kv_shard)) {
-    return "its keys are not in the shard";
+/// Of ops on query rows.
+std::string_view fault_of_rows(const RingProgram& program, const Op& op) {
+  if (op.q_shard < 0 || op.q_shard >= program.shards_and_groups()) {
+    return "the shard of its queries does not exist";
   }
   if (op.q_begin < 0 || op.q_begin >= op.q_end ||
-      op.q_end > program.partition.shard_tokens(op.q_shard)) {
+      op.q_end > token_count(program.tokens_of(op.q_shard))) {
     return "its queries are not in the shard";
   }
   if (op.head_begin < 0 || op.head_begin >= op.head_end || op.head_end > program.problem.heads) {
     return "its heads do not exist";
   }
-  if (op.kind == OpKind::kBackward) return fault_of_backward(program, id);
-  if (op.state < 0 || op.state >= storage.states) return "its state does not exist";
   return {};
+}
+
+std::string_view fault_of_attend(const RingProgram& program, OpId id) {
+  if (!program.has_attention) return {};
+  const Op& op = program.op(id);
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
+  const int shards = program.shards_and_groups();
+  if (op.kv_shard < 0 || op.kv_shard >= shards) return "the shard of its keys does not exist";
+  if (op.kv_begin < 0 || op.kv_begin >= op.kv_end ||
+      op.kv_end > token_count(program.tokens_of(op.kv_shard))) {
+    return "its keys are not in the shard";
+  }
+  if (op.q_buffer != kHomeBuffer && (op.q_buffer < 0 || op.q_buffer >= storage.all_buffers())) {
+    return "the buffer of its queries does not exist";
+  }
+  const std::string_view reason = fault_of_rows(program, op);
+  if (!reason.empty()) return reason;
+  if (op.kind == OpKind::kBackward) return fault_of_backward(program, id);
+  if (op.state < 0 || op.state >= storage.all_states()) return "its state does not exist";
+  return {};
+}
+
+std::string_view fault_of_copy(const RingProgram& program, OpId id) {
+  if (!program.has_attention) return {};
+  const Op& op = program.op(id);
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
+  const auto exists = [&storage](int32_t buffer) {
+    return buffer >= kHomeBuffer && buffer < storage.all_buffers();
+  };
+  if (!exists(op.buffer) || !exists(op.source_buffer)) return "its buffers do not exist";
+  const int shards = program.shards_and_groups();
+  if (op.source_order >= shards || op.target_order >= shards) {
+    return "a shard whose order it uses does not exist";
+  }
+  return fault_of_rows(program, op);
+}
+
+std::string_view fault_of_transfer_payload(const RingProgram& program, OpId id) {
+  const Op& op = program.op(id);
+  const bool has_rows = op.payload == Payload::kQuery || op.payload == Payload::kPartial ||
+                        op.payload == Payload::kOutput;
+  if (!program.has_attention || !has_rows) return {};
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
+  if (op.payload == Payload::kPartial &&
+      (op.state < storage.states || op.state >= storage.all_states())) {
+    return "it needs a packed state to hold its partial result";
+  }
+  return fault_of_rows(program, op);
 }
 
 int32_t buffers_of(const RankStorage& storage, Payload payload) {
@@ -186,7 +231,7 @@ int32_t buffers_of(const RankStorage& storage, Payload payload) {
     case Payload::kQuery:
     case Payload::kPartial:
     case Payload::kOutput:
-      return storage.buffers;
+      return storage.all_buffers();
     case Payload::kQuerySide:
       return storage.query_buffers;
     case Payload::kKeyGradients:
@@ -206,8 +251,10 @@ std::string_view fault_of(const RingProgram& program, OpId id) {
   }
   switch (op.kind) {
     case OpKind::kSend:
-    case OpKind::kReceive:
-      return fault_of_transfer(program, id);
+    case OpKind::kReceive: {
+      const std::string_view reason = fault_of_transfer(program, id);
+      return reason.empty() ? fault_of_transfer_payload(program, id) : reason;
+    }
     case OpKind::kAttend:
     case OpKind::kBackward:
       return fault_of_attend(program, id);
@@ -215,14 +262,17 @@ std::string_view fault_of(const RingProgram& program, OpId id) {
     case OpKind::kDelta:
       return fault_of_backward(program, id);
     case OpKind::kMerge:
-      if (op.source_state < 0 || op.source_state >= storage.states || op.state < 0 ||
-          op.state >= storage.states || op.state == op.source_state) {
+      if (op.source_state < 0 || op.source_state >= storage.all_states() || op.state < 0 ||
+          op.state >= storage.all_states() || op.state == op.source_state) {
         return "its states do not exist or are the same";
       }
       return {};
     case OpKind::kCopy:
+      return fault_of_copy(program, id);
     case OpKind::kFinalize:
-      return {};
+      return program.has_attention && (op.state < 0 || op.state >= storage.all_states())
+                 ? "its state does not exist"
+                 : std::string_view{};
     case OpKind::kCompute:
       return op.fixed_ps < 0 ? "its time is negative" : std::string_view{};
   }

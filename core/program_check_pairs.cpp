@@ -43,12 +43,14 @@ void check_disjoint(const RingProgram& program, std::vector<Rectangle>& rectangl
 
 void check_pairs(const RingProgram& program, std::vector<Fault>& faults) {
   if (!program.has_attention) return;
-  const Partition& partition = program.partition;
+  const int shards = program.shards_and_groups();
+  // Groups are used by all ops on pairs or by none.
+  const int first = program.groups.empty() ? 0 : program.partition.ranks();
   using Group = std::tuple<OpKind, int32_t, int32_t, int32_t>;  // Kind, micro-step, shards.
   std::map<Group, std::vector<Rectangle>> rectangles;
   std::map<std::pair<OpKind, int32_t>, std::vector<int64_t>> computed;  // Pairs x heads by shard.
   for (int32_t step = 0; step < program.tuning.accumulation_steps; ++step) {
-    const std::vector<int64_t> none(static_cast<size_t>(partition.ranks()), 0);
+    const std::vector<int64_t> none(static_cast<size_t>(shards), 0);
     if (has_forward(program.problem.pass)) computed[{OpKind::kAttend, step}] = none;
     if (has_backward(program.problem.pass)) computed[{OpKind::kBackward, step}] = none;
   }
@@ -59,18 +61,20 @@ void check_pairs(const RingProgram& program, std::vector<Fault>& faults) {
       if (!computes_pairs(op.kind)) continue;
       const OpId id{rank, static_cast<int64_t>(i)};
       const auto sums = computed.find({op.kind, op.micro_step});
-      if (sums == computed.end()) {
+      if (sums == computed.end() || op.q_shard < first || op.kv_shard < first) {
         faults.push_back(
             {FaultKind::kBadOp,
-             fmt::format("{} is of a pass or micro-step that the program does not have",
-                         describe(program, id)),
+             fmt::format("{} {}", describe(program, id),
+                         sums == computed.end()
+                             ? "is of a pass or micro-step that the program does not have"
+                             : "names a shard where all others name groups of shards"),
              {id}});
         continue;
       }
       rectangles[{op.kind, op.micro_step, op.q_shard, op.kv_shard}].push_back({&op, id});
       const int64_t pairs = program.problem.mask.count_visible(
-          slice(partition.shard(op.q_shard), op.q_begin, op.q_end),
-          slice(partition.shard(op.kv_shard), op.kv_begin, op.kv_end));
+          slice(program.tokens_of(op.q_shard), op.q_begin, op.q_end),
+          slice(program.tokens_of(op.kv_shard), op.kv_begin, op.kv_end));
       if (pairs != op.visible_pairs) {
         faults.push_back({FaultKind::kBadOp,
                           fmt::format("{} says {} visible pairs, but has {}", describe(program, id),
@@ -81,10 +85,11 @@ void check_pairs(const RingProgram& program, std::vector<Fault>& faults) {
     }
   }
   for (auto& [group, entry] : rectangles) check_disjoint(program, entry, faults);
-  for (int shard = 0; shard < partition.ranks(); ++shard) {
-    const int64_t wanted =
-        program.problem.heads *
-        program.problem.mask.count_visible(partition.shard(shard), {{0, partition.seq_len(), 1}});
+  if (program.skips_pairs) return;
+  for (int shard = first; shard < shards; ++shard) {
+    const int64_t wanted = program.problem.heads *
+                           program.problem.mask.count_visible(
+                               program.tokens_of(shard), {{0, program.partition.seq_len(), 1}});
     for (const auto& [group, sums] : computed) {
       const int64_t found = sums[static_cast<size_t>(shard)];
       if (found >= wanted) continue;

@@ -170,6 +170,10 @@ class Reader {
       op.protocol = Protocol::kEager;
       return;
     }
+    if (word == "naive" && op.kind == OpKind::kAttend) {
+      op.method = AttendMethod::kNaive;
+      return;
+    }
     if (word == "start") {
       op.starts_state = true;
       return;
@@ -203,6 +207,16 @@ class Reader {
       op.micro_step = small(value, key, 0, kLarge);
     } else if (key == "shard") {
       op.kv_shard = small(value, key, 0, program_.ranks() - 1);
+    } else if (key == "qbuffer") {
+      op.q_buffer = value == "home" ? kHomeBuffer : small(value, key, 0, kLarge);
+    } else if (key == "qat") {
+      op.q_at = integer(value, key);
+    } else if (key == "fromBuffer") {
+      op.source_buffer = value == "home" ? kHomeBuffer : small(value, key, 0, kLarge);
+    } else if (key == "fromOrder") {
+      op.source_order = small(value, key, 0, kLarge);
+    } else if (key == "order") {
+      op.target_order = small(value, key, 0, kLarge);
     } else if (key == "kv") {
       read_range(value, key, op.kv_begin, op.kv_end);
     } else if (key == "qshard") {
@@ -229,7 +243,8 @@ class Reader {
     } else {
       refuse(fmt::format("key '{}' is not known for {}", key, name(op.kind)),
              "allowed: after, to, from, msg, bytes, time, step, buffer, at, shard, kv, qshard, q, "
-             "heads, state, source, pairs, rows, edges, flops, payload, micro");
+             "heads, state, source, pairs, rows, edges, flops, payload, micro, qbuffer, qat, "
+             "fromBuffer, fromOrder, order");
     }
   }
 
@@ -248,6 +263,8 @@ std::string op_text(const Op& op, int rank) {
   };
   if (op.protocol == Protocol::kEager) text += " eager";
   if (op.starts_state) text += " start";
+  if (op.method == AttendMethod::kNaive) text += " naive";
+  if (op.payload != Payload::kKeyValue) add("payload", name(op.payload));
   if (op.peer >= 0) add(op.kind == OpKind::kSend ? "to" : "from", op.peer);
   if (op.message >= 0) add("msg", op.message);
   if (op.bytes != 0) add("bytes", op.bytes);
@@ -260,9 +277,13 @@ std::string op_text(const Op& op, int rank) {
   if (op.q_shard >= 0 && !(op.kind == OpKind::kAttend && op.q_shard == rank)) {
     add("qshard", op.q_shard);
   }
+  if (op.q_buffer != kHomeBuffer) add("qbuffer", op.q_buffer);
+  if (op.q_at != 0) add("qat", op.q_at);
+  if (op.source_buffer != kHomeBuffer) add("fromBuffer", op.source_buffer);
+  if (op.source_order >= 0) add("fromOrder", op.source_order);
+  if (op.target_order >= 0) add("order", op.target_order);
   if (op.q_end != 0) add("q", fmt::format("{}..{}", op.q_begin, op.q_end));
   if (op.head_end != 0) add("heads", fmt::format("{}..{}", op.head_begin, op.head_end));
-  if (op.payload != Payload::kKeyValue) add("payload", name(op.payload));
   if (op.micro_step != 0) add("micro", op.micro_step);
   if (op.state == kHomeBuffer) {
     add("state", "home");

@@ -92,6 +92,8 @@ RingProgram materialize(const ProgramSource& source) {
     program.rank_programs.push_back(
         {std::move(batch.ops), std::move(batch.deps), source.storage(rank)});
   }
+  program.groups = source.groups();
+  program.skips_pairs = source.skips_pairs();
   return program;
 }
 
@@ -128,6 +130,9 @@ class MaterializedSource : public ProgramSource {
   RankStorage storage(int rank) const override {
     return program_.rank_programs[static_cast<size_t>(rank)].storage;
   }
+  const Partition* partition() const override { return &program_.partition; }
+  std::vector<TokenRanges> groups() const override { return program_.groups; }
+  bool skips_pairs() const override { return program_.skips_pairs; }
   std::unique_ptr<RankStream> stream(int rank) const override {
     return std::make_unique<MaterializedStream>(program_.rank_programs[static_cast<size_t>(rank)]);
   }

@@ -51,9 +51,20 @@ constexpr bool is_gradient(Payload payload) {
   return payload == Payload::kKeyGradients || payload == Payload::kQueryGradients;
 }
 
+/// Query rows on their way, or results of them.
+constexpr bool is_row_payload(Payload payload) {
+  return payload == Payload::kQuery || payload == Payload::kPartial || payload == Payload::kOutput;
+}
+
 /// When a transfer may start: when the sender is ready, or when both sides are.
 enum class Protocol : uint8_t { kRendezvous, kEager };
 std::string_view name(Protocol protocol);
+
+/// How an attend op works.
+enum class AttendMethod : uint8_t {
+  kFlash,  ///< By tiles: scores are never stored.
+  kNaive,  ///< All scores of the block are stored, `bytes` of them, then softmax, then times V.
+};
 
 /// Lanes of a rank are in-order queues numbered from 0. Lane 0 is compute; generators then put
 /// `lanes` send lanes and `lanes` receive lanes. Programs written by hand may use any lane for any
@@ -75,7 +86,10 @@ inline constexpr int32_t kHomeBuffer = -1;
 struct Op {
   OpKind kind = OpKind::kCompute;
   Protocol protocol = Protocol::kRendezvous;  ///< Of a send.
-  Payload payload = Payload::kKeyValue;       ///< Of a transfer; of a backward op: what travels.
+  /// Of a send, receive or copy; of a backward op: what travels. A finalize with kPartial turns
+  /// `state` into a partial result in place; other finalizes write output, whatever this says.
+  Payload payload = Payload::kKeyValue;
+  AttendMethod method = AttendMethod::kFlash;
   int32_t lane = kComputeLane;
   int64_t lane_position = 0;  ///< Number within the lane.
 
@@ -85,14 +99,26 @@ struct Op {
   Bytes bytes = 0;           ///< On the wire, or copied.
   Picoseconds fixed_ps = 0;  ///< Duration of a compute op.
 
-  int32_t micro_step = 0;            ///< Repetition of the whole pass that the op belongs to.
-  int32_t buffer = kHomeBuffer;      ///< Read by attend and send, written by receive.
-  int32_t kv_shard = -1;             ///< Rank whose keys these are.
-  int64_t kv_begin = 0, kv_end = 0;  ///< Keys, in local order of that shard.
-  int64_t buffer_begin = 0;          ///< Token of the buffer at which the op's first token lies.
-  int32_t q_shard = -1;              ///< Rank whose query rows these are.
-  int64_t q_begin = 0, q_end = 0;    ///< Query rows, in local order of that shard.
+  int32_t micro_step = 0;  ///< Repetition of the whole pass that the op belongs to.
+  /// Read by attend and send, written by receive, copy and finalize. The home buffer stands for Q,
+  /// K, V or output of the own shard, as the payload says.
+  int32_t buffer = kHomeBuffer;
+  int32_t kv_shard = -1;                 ///< Rank whose keys these are.
+  int64_t kv_begin = 0, kv_end = 0;      ///< Keys, in local order of that shard.
+  int64_t buffer_begin = 0;              ///< Token of the buffer at which the op's first token lies.
+  int32_t q_shard = -1;                  ///< Rank whose query rows these are.
+  int64_t q_begin = 0, q_end = 0;        ///< Query rows, in local order of that shard.
   int32_t head_begin = 0, head_end = 0;  ///< Query heads.
+  int32_t q_buffer = kHomeBuffer;        ///< Attend: where the query rows lie.
+  int64_t q_at = 0;  ///< Row of q_buffer (attend) or of buffer (copy, finalize) of row q_begin.
+
+  /// A copy moves rows q_begin .. q_end of q_shard, whatever its payload is, from `source_buffer`
+  /// to `buffer`. Where the rows of a buffer are in the order of another shard or group, that is
+  /// named here; -1: they follow each other from buffer_begin in the source, from q_at in the
+  /// target.
+  int32_t source_buffer = kHomeBuffer;
+  int32_t source_order = -1, target_order = -1;
+
   int32_t state = 0;          ///< Attention state continued, merged into, or finalized; of backward
                               ///< and add the gradient buffer that is added to.
   int32_t source_state = -1;  ///< Merge, add: what is merged or added, and becomes free.
@@ -107,18 +133,41 @@ struct Op {
   int32_t dep_count = 0;  ///< Points of lanes of the same rank that must be reached first.
 };
 
+/// A buffer with room for some heads only, or for something else than K and V.
+struct BufferShape {
+  Payload payload = Payload::kKeyValue;
+  Tokens tokens = 0;
+  int32_t head_begin = 0, head_end = 0;  ///< Query heads, as in Op.
+  /// Shard or group whose values are there from the start; -1: they are received or copied.
+  int32_t filled_with = -1;
+};
+
+/// A state with room for other rows than those of the own shard. It is packed: an op on it names
+/// all rows that are in it, as many as they are.
+struct StateShape {
+  Tokens rows = 0;
+  int32_t head_begin = 0, head_end = 0;
+};
+
 /// What the buffers and states of one rank hold at most; executor and memory model read it.
 struct RankStorage {
   Tokens query_tokens = 0;
   Tokens home_tokens = 0;    ///< KV tokens of the own shard.
   Tokens buffer_tokens = 0;  ///< KV tokens of one receive buffer.
   int32_t buffers = 0;
-  int32_t states = 1;
+  int32_t states = 1;                            ///< Of all query rows and heads of the own shard.
+  std::vector<BufferShape> shaped_buffers = {};  ///< Numbered from `buffers` on.
+  std::vector<StateShape> shaped_states = {};    ///< Numbered from `states` on.
+  Bytes scratch_bytes = 0;                       ///< Scores of naive attention.
+  bool has_home_inputs = true;  ///< False: Q, K and V of the own shard are not on the rank.
   Tokens query_buffer_tokens = 0;  ///< Query rows of one receive buffer of the query side.
   int32_t query_buffers = 0;
   Tokens gradient_tokens = 0;  ///< Tokens of one gradient buffer.
   int32_t gradient_buffers = 0;
   Payload gradients = Payload::kKeyGradients;  ///< What the gradient buffers hold.
+
+  int32_t all_buffers() const { return buffers + static_cast<int32_t>(shaped_buffers.size()); }
+  int32_t all_states() const { return states + static_cast<int32_t>(shaped_states.size()); }
 };
 
 /// The ops of one rank in an order in which every dep precedes its op.
@@ -175,6 +224,11 @@ class ProgramSource {
   /// A divisor d of the number of ranks such that rank r + d does the same as rank r, with d added
   /// (modulo the ranks) to every peer and shard, and messages of other numbers; 0: none is known.
   virtual int rotation() const { return 0; }
+  /// The shards that the ranks hold; null: as problem and tuning say.
+  virtual const Partition* partition() const { return nullptr; }
+  /// See RingProgram.
+  virtual std::vector<TokenRanges> groups() const { return {}; }
+  virtual bool skips_pairs() const { return false; }
 };
 
 /// The materialized program. `problem`, `tuning` and `partition` say what it computes; a program
@@ -189,7 +243,17 @@ struct RingProgram {
   Tuning tuning;
   Partition partition = Partition::contiguous(0, 1);
   std::vector<std::string> notes;  ///< What the generator decided, and why.
+  /// Unions of shards that ops refer to as shards, numbered from partition.ranks() on. When any op
+  /// does so, all attend ops do, and the groups cover the sequence.
+  std::vector<TokenRanges> groups = {};
+  bool skips_pairs = false;  ///< It is no exact attention: some visible pairs are left out.
 
+  /// Tokens of a shard or group, in local order.
+  const TokenRanges& tokens_of(int shard) const {
+    const int shards = partition.ranks();
+    return shard < shards ? partition.shard(shard) : groups[static_cast<size_t>(shard - shards)];
+  }
+  int shards_and_groups() const { return partition.ranks() + static_cast<int>(groups.size()); }
   int ranks() const { return static_cast<int>(rank_programs.size()); }
   const Op& op(OpId id) const {
     return rank_programs[static_cast<size_t>(id.rank)].ops[static_cast<size_t>(id.index)];

@@ -5,11 +5,20 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/legality.h"
+#include "core/mask_partition.h"
 #include "core/partition.h"
 #include "core/strategies/all_gather_kv.h"
+#include "core/strategies/bidirectional_ring.h"
 #include "core/strategies/double_ring.h"
+#include "core/strategies/local_attention.h"
 #include "core/strategies/multi_ring.h"
 #include "core/strategies/pass_kv.h"
+#include "core/strategies/pass_q.h"
+#include "core/strategies/single_device.h"
+#include "core/strategies/tensor_parallel.h"
+#include "core/strategies/tree_decode.h"
+#include "core/strategies/ulysses.h"
 
 namespace ring {
 namespace {
@@ -58,8 +67,9 @@ void validate_tuning(const Problem& problem, const Tuning& tuning) {
 /// In deterministic mode shards must consist of whole blocks of the global sequence.
 Partition deterministic_partition(const Problem& problem, const Tuning& tuning) {
   const int64_t unit = tuning.block_tokens, seq_len = problem.seq_len();
-  if (tuning.partition.starts_with("striped") || tuning.partition.starts_with("uneven")) {
-    Partition partition = Partition::parse(tuning.partition, seq_len, tuning.ranks);
+  if (tuning.partition.starts_with("striped") || tuning.partition.starts_with("uneven") ||
+      is_made_for_mask(tuning.partition)) {
+    Partition partition = make_partition(tuning.partition, problem.mask, tuning.ranks);
     for (int rank = 0; rank < partition.ranks(); ++rank) {
       for (const AffineRange& range : partition.shard(rank)) {
         const int64_t end = range.last() + 1;
@@ -90,14 +100,19 @@ Partition deterministic_partition(const Problem& problem, const Tuning& tuning) 
 
 Partition partition_for(const Problem& problem, const Tuning& tuning) {
   if (tuning.is_deterministic) return deterministic_partition(problem, tuning);
-  return Partition::parse(tuning.partition, problem.seq_len(), tuning.ranks);
+  return make_partition(tuning.partition, problem.mask, tuning.ranks);
 }
 
 }  // namespace
 
 std::span<const Strategy> all_strategies() {
-  static const std::array kStrategies = {pass_kv_strategy(), double_ring_strategy(),
-                                         multi_ring_strategy(), all_gather_kv_strategy()};
+  static const std::array kStrategies = {
+      pass_kv_strategy(),     pass_q_strategy(),          bidirectional_ring_strategy(),
+      double_ring_strategy(), multi_ring_strategy(),      all_gather_kv_strategy(),
+      ulysses_strategy(),     ulysses_ring_strategy(),    tensor_parallel_strategy(),
+      tree_decode_strategy(), local_attention_strategy(), flash_strategy(),
+      chunked_strategy(),     naive_strategy(),
+  };
   return kStrategies;
 }
 
@@ -120,6 +135,14 @@ const Strategy& find_strategy(std::string_view text) {
 std::unique_ptr<ProgramSource> plan_source(const Problem& problem, const Tuning& tuning) {
   validate(problem);
   validate_tuning(problem, tuning);
+  try {
+    return plan_exactly(problem, tuning);
+  } catch (const Error& error) {
+    throw refusal_of(problem, tuning, error);
+  }
+}
+
+std::unique_ptr<ProgramSource> plan_exactly(const Problem& problem, const Tuning& tuning) {
   const Strategy& strategy = find_strategy(tuning.strategy);
   return strategy.make(problem, tuning, partition_for(problem, tuning));
 }
@@ -131,6 +154,9 @@ RingProgram plan(const Problem& problem, const Tuning& tuning) {
   program.lanes = made.lanes;
   program.rank_programs = std::move(made.rank_programs);
   program.notes = source->notes();
+  program.groups = std::move(made.groups);
+  program.skips_pairs = made.skips_pairs;
+  if (const Partition* const own = source->partition(); own != nullptr) program.partition = *own;
   return program;
 }
 

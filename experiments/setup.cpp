@@ -33,7 +33,7 @@ void SetupOptions::declare_problem(VerbOptions& options) {
   options.count("--batch", batch_, "Batch elements [1]");
   options.text("--dtype", dtype_, "TYPE", "fp32, bf16 or fp16 [fp32]");
   options.text("--mask", mask_, "MASK",
-               "full, causal, window:W, chunked:C, prefix:P, docs:0,9,17 [causal]");
+               "full, causal, window:W, chunked:C, prefix:P, docs:0,9,17, decode:N [causal]");
   options.text("--pass", pass_, "PASS", "forward, forward+backward or backward [forward]");
 }
 
@@ -42,7 +42,8 @@ void SetupOptions::declare_tuning(VerbOptions& options) {
   options.text("--strategy", strategy_, "NAME", "See ringscope strategies [pass-kv]");
   options.count("--ranks", ranks_, "Ranks in the ring [2]", {1, kMostRanks});
   options.text("--partition", partition_, "HOW",
-               "contiguous, zigzag, striped:W or uneven:A,B,... [zigzag]");
+               "contiguous, shorter-last, zigzag, doc-zigzag, striped:W,\n"
+               "balanced, balanced:SPEEDS or uneven:A,B,... [zigzag]");
   options.count("--block", block_, "KV tokens that one attention op works on [1024]");
   options.count("--blocks-per-message", blocks_per_message_,
                 "Blocks that travel together, 0 for the whole shard [0]", {0});

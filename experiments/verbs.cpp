@@ -11,7 +11,8 @@
   VERB(why)              \
   VERB(trace)            \
   VERB(check)            \
-  VERB(strategies)
+  VERB(strategies)       \
+  VERB(compare_strategies)
 
 namespace ring {
 

@@ -39,11 +39,6 @@ void require_runnable(const RingProgram& program) {
         throw_usage("the program has " + std::string(name(op.kind)) +
                         " ops but does not say which attention they belong to",
                     "only compute, copy, send and receive can run without a problem");
-      if (op.kind == OpKind::kCopy && program.has_attention)
-        throw_usage("copy ops of an attention program cannot be run");
-      const bool is_query_op = op.kind == OpKind::kAttend || op.kind == OpKind::kFinalize;
-      if (is_query_op && op.q_end - op.q_begin != rank.storage.query_tokens)
-        throw_usage("an op takes a part of the query rows of its rank, which cannot be run");
     }
   }
 }
@@ -73,6 +68,8 @@ struct CpuExecutor::Impl {
   void fail(std::exception_ptr failure);
   void wait_for_lanes(Gate& gate, bool is_interruptible);
   void collect();
+  /// From the rank that finalized the row, which need not be the one that holds the output.
+  float lse_at(int64_t batch, int64_t head, int64_t position) const;
   /// Rank that holds a token, and its row there.
   std::pair<int, int64_t> place_of(int64_t position) const;
   /// One token of a (token, batch, head, dim) tensor of its owner.
@@ -95,6 +92,11 @@ struct CpuExecutor::Impl {
   uint32_t lanes = 0;
   InProcessTransport transport;
   std::vector<std::unique_ptr<Rank>> ranks;
+  struct Finalized {
+    int rank;
+    const Op* op;
+  };
+  std::vector<Finalized> finalized;  ///< Ops that write output.
 
   /// What a backward pass begins with; only while the executor is made.
   std::unique_ptr<RingProgram> forward_program;
@@ -189,10 +191,14 @@ void CpuExecutor::Impl::prepare_rank(int rank) {
     const Op& op = rank_program.ops[i];
     PreparedOp prepared_op;
     prepared_op.op = &op;
+    if (op.kind == OpKind::kFinalize && op.payload != Payload::kPartial)
+      finalized.push_back({rank, &op});
     prepared_op.index = static_cast<int64_t>(i);
     prepared_op.deps = rank_program.deps_of(op);
     prepared_op.slot = open_message(transport, rank, op);
     if (computes_pairs(op.kind)) prepared_op.spans = prepare_spans(program, op, kept_bytes);
+    if (op.kind == OpKind::kCopy && program.has_attention)
+      prepared_op.row_runs = prepare_row_runs(program, op);
     by_lane[static_cast<size_t>(op.lane)].push_back(std::move(prepared_op));
   }
   for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -311,15 +317,29 @@ void CpuExecutor::Impl::collect() {
 
 std::pair<int, int64_t> CpuExecutor::Impl::place_of(int64_t position) const {
   for (int rank = 0; rank < program.ranks(); ++rank) {
-    int64_t row = 0;
-    for (const AffineRange& range : program.partition.shard(rank)) {
-      const int64_t offset = position - range.begin;
-      if (offset >= 0 && offset % range.stride == 0 && offset / range.stride < range.count)
-        return {rank, row + offset / range.stride};
-      row += range.count;
-    }
+    const int64_t row = index_of(program.partition.shard(rank), position);
+    if (row >= 0) return {rank, row};
   }
   throw_usage("no rank holds token " + std::to_string(position));
+}
+
+float CpuExecutor::Impl::lse_at(int64_t batch, int64_t head, int64_t position) const {
+  const auto [home, row] = place_of(position);
+  for (const Finalized& done : finalized) {
+    const Op& op = *done.op;
+    if (head < op.head_begin || head >= op.head_end) continue;
+    if (op.buffer == kHomeBuffer && (done.rank != home || row < op.q_begin || row >= op.q_end))
+      continue;
+    const RankMemory& memory = ranks[static_cast<size_t>(done.rank)]->memory;
+    if (op.buffer == kHomeBuffer)
+      return memory.lse.as<float>()[(batch * program.problem.heads + head) * memory.rows + row];
+    const int64_t there = index_of(program.tokens_of(op.q_shard), position);
+    if (there < op.q_begin || there >= op.q_end) continue;
+    const KvBuffer& buffer = memory.buffer(op.buffer);
+    const int64_t first = batch * buffer.query_heads.count() + head - buffer.query_heads.begin;
+    return buffer.v.as<float>()[first * buffer.tokens + op.q_at + there - op.q_begin];
+  }
+  throw_usage("no op writes the result of token " + std::to_string(position));
 }
 
 CpuExecutor::CpuExecutor(const RingProgram& program, const DataSource& data,
@@ -362,12 +382,8 @@ void CpuExecutor::read_output(int64_t batch, int64_t position, std::span<float> 
   RING_ASSERT(static_cast<int64_t>(lse.size()) == problem.heads);
   for (size_t i = 0; i < out.size(); ++i)
     out[i] = load_element(problem.dtype, bytes.data(), static_cast<int64_t>(i));
-  const auto [rank, row] = impl_->place_of(position);
-  const RankMemory& memory = impl_->ranks[static_cast<size_t>(rank)]->memory;
-  for (size_t head = 0; head < lse.size(); ++head) {
-    const int64_t at = (batch * problem.heads + static_cast<int64_t>(head)) * memory.rows + row;
-    lse[head] = memory.lse.as<float>()[at];
-  }
+  for (int64_t head = 0; head < problem.heads; ++head)
+    lse[static_cast<size_t>(head)] = impl_->lse_at(batch, head, position);
 }
 
 std::span<const float> CpuExecutor::query_gradients(int64_t batch, int64_t position) const {

@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "kernels/backward_run.h"
+#include "kernels/cpu/naive.h"
+#include "kernels/cpu/state.h"
 
 namespace ring {
 namespace {
@@ -29,8 +31,8 @@ OpSpans prepare_spans(const RingProgram& program, const Op& op, Bytes& kept_byte
   const int64_t rows = op.q_end - op.q_begin;
   spans.sees_all = op.active_rows == rows && op.edge_rows == 0;
   if (spans.sees_all) return spans;
-  spans.queries = slice(program.partition.shard(op.q_shard), op.q_begin, op.q_end);
-  spans.keys = slice(program.partition.shard(op.kv_shard), op.kv_begin, op.kv_end);
+  spans.queries = slice(program.tokens_of(op.q_shard), op.q_begin, op.q_end);
+  spans.keys = slice(program.tokens_of(op.kv_shard), op.kv_begin, op.kv_end);
   const Bytes bytes = rows * static_cast<Bytes>(sizeof(cpu::KeySpan));
   if (bytes > kept_bytes) return spans;
   kept_bytes -= bytes;
@@ -38,6 +40,29 @@ OpSpans prepare_spans(const RingProgram& program, const Op& op, Bytes& kept_byte
   program.problem.mask.fill_spans(spans.queries, spans.keys, intervals);
   to_key_spans(intervals, spans.kept);
   return spans;
+}
+
+std::vector<RowRun> prepare_row_runs(const RingProgram& program, const Op& op) {
+  std::vector<RowRun> runs;
+  int64_t done = 0;
+  for (const AffineRange& range : slice(program.tokens_of(op.q_shard), op.q_begin, op.q_end)) {
+    for (int64_t i = 0; i < range.count; ++i, ++done) {
+      const int64_t position = range.position(i);
+      const int64_t source = op.source_order < 0
+                                 ? op.buffer_begin + done
+                                 : index_of(program.tokens_of(op.source_order), position);
+      const int64_t target = op.target_order < 0
+                                 ? op.q_at + done
+                                 : index_of(program.tokens_of(op.target_order), position);
+      if (!runs.empty() && runs.back().source + runs.back().count == source &&
+          runs.back().target + runs.back().count == target) {
+        ++runs.back().count;
+      } else {
+        runs.push_back({source, target, 1});
+      }
+    }
+  }
+  return runs;
 }
 
 LaneRunner::LaneRunner(const RankContext& context, int lane, std::vector<PreparedOp> ops)
@@ -48,14 +73,20 @@ LaneRunner::LaneRunner(const RankContext& context, int lane, std::vector<Prepare
       workspace_(cpu::detect_caches()) {}
 
 void LaneRunner::reserve() {
-  int64_t bytes = 0, rows = 0;
+  int64_t bytes = 0, rows = 0, score_bytes = 0;
   for (const PreparedOp& prepared : ops_) {
     if (!computes_pairs(prepared.op->kind)) continue;
     bytes = std::max(bytes, scratch_bytes(*prepared.op));
+    if (prepared.op->method == AttendMethod::kNaive)
+      score_bytes = std::max(score_bytes, prepared.op->bytes);
     const bool is_kept = prepared.spans.sees_all || !prepared.spans.kept.empty();
     if (!is_kept) rows = std::max(rows, prepared.op->q_end - prepared.op->q_begin);
   }
   if (bytes > 0) std::memset(workspace_.reserve(bytes), 0, static_cast<size_t>(bytes));
+  if (score_bytes > 0) {
+    scores_ = Pages(score_bytes);
+    scores_.touch();
+  }
   intervals_.resize(static_cast<size_t>(rows));
   scratch_spans_.resize(static_cast<size_t>(rows));
 }
@@ -63,7 +94,7 @@ void LaneRunner::reserve() {
 int64_t LaneRunner::scratch_bytes(const Op& op) const {
   if (op.kind == OpKind::kBackward)
     return cpu::backward_workspace_bytes(backward_shape(context_.program->problem, op));
-  return cpu::workspace_bytes(shape_of(op), workspace_.caches());
+  return cpu::workspace_bytes(shape_of(op, {op.head_begin, op.head_end}), workspace_.caches());
 }
 
 void LaneRunner::run() {
@@ -100,8 +131,7 @@ bool LaneRunner::execute(const PreparedOp& prepared, OpTimes& times) {
       merge(op);
       break;
     case OpKind::kCopy:
-      std::memcpy(context_.memory->home.v.data(), context_.memory->home.k.data(),
-                  static_cast<size_t>(op.bytes));
+      copy(prepared);
       break;
     case OpKind::kFinalize:
       finalize(op);
@@ -132,20 +162,21 @@ bool LaneRunner::transfer(const PreparedOp& prepared, OpTimes& times) {
     transfer = context_.transport->send(prepared.slot, sent);
   } else {
     transfer = context_.transport->receive(prepared.slot, parts);
+    if (transfer.is_complete && prepared.op->payload == Payload::kPartial)
+      context_.memory->complete_partial(*prepared.op);
   }
   times.start_ns = std::max(transfer.start_ns, times.posted_ns);
   times.end_ns = std::max(transfer.end_ns, times.start_ns);
   return transfer.is_complete;
 }
 
-cpu::AttendShape LaneRunner::shape_of(const Op& op) const {
+cpu::AttendShape LaneRunner::shape_of(const Op& op, HeadRange heads) const {
   const Problem& problem = context_.program->problem;
-  const int64_t group = problem.heads / problem.kv_heads;
   cpu::AttendShape shape;
   shape.q_rows = op.q_end - op.q_begin;
   shape.kv_rows = op.kv_end - op.kv_begin;
-  shape.heads = op.head_end - op.head_begin;
-  shape.kv_heads = static_cast<int>(shape.heads / group);
+  shape.heads = static_cast<int>(heads.count());
+  shape.kv_heads = static_cast<int>(kv_heads_of(problem, heads).count());
   shape.dim_qk = static_cast<int>(problem.head_dim);
   shape.dim_v = static_cast<int>(problem.head_dim_v);
   shape.dtype = problem.dtype;
@@ -164,37 +195,75 @@ const cpu::KeySpan* LaneRunner::spans_of(const PreparedOp& prepared) {
 
 void LaneRunner::attend(const PreparedOp& prepared) {
   const Op& op = *prepared.op;
-  RankMemory& memory = *context_.memory;
-  const Problem& problem = context_.program->problem;
-  if (op.starts_state) memory.reset_state(op);
-  const KvBuffer& buffer = memory.buffer(op.buffer);
-  const int64_t element = size_bytes(problem.dtype);
-  const int64_t kv_head = op.head_begin / (problem.heads / problem.kv_heads);
-  const int64_t q_token = problem.batch * problem.heads * problem.head_dim;
-  const int64_t k_token = problem.batch * problem.kv_heads * problem.head_dim;
-  const int64_t v_token = problem.batch * problem.kv_heads * problem.head_dim_v;
-  const cpu::AttendShape shape = shape_of(op);
+  if (op.starts_state) context_.memory->reset_state(op);
   const cpu::KeySpan* const spans = spans_of(prepared);
+  if (op.method == AttendMethod::kNaive) {
+    attend_naively(op, spans);
+    return;
+  }
+  const int64_t group = context_.program->problem.heads / context_.program->problem.kv_heads;
+  const bool is_contiguous = ring::is_contiguous(*context_.memory, op, op.state);
+  // A call takes whole groups of query heads, or a part of one group.
+  for (int64_t head = op.head_begin; head < op.head_end;) {
+    int64_t end = std::min<int64_t>(op.head_end, (head / group + 1) * group);
+    if (!is_contiguous) end = head + 1;
+    if (is_contiguous && head % group == 0 && op.head_end / group * group > head)
+      end = op.head_end / group * group;
+    attend_heads(op, {head, end}, spans);
+    head = end;
+  }
+}
+
+void LaneRunner::attend_heads(const Op& op, HeadRange heads, const cpu::KeySpan* spans) {
+  const RankMemory& memory = *context_.memory;
+  const Problem& problem = context_.program->problem;
+  const cpu::AttendShape shape = shape_of(op, heads);
+  const HeadRange kv_heads = kv_heads_of(problem, heads);
   for (int64_t batch = 0; batch < problem.batch; ++batch) {
-    const int64_t q_at =
-        op.q_begin * q_token + (batch * problem.heads + op.head_begin) * problem.head_dim;
-    const int64_t kv_at = batch * problem.kv_heads + kv_head;
-    const int64_t k_at = op.buffer_begin * k_token + kv_at * problem.head_dim;
-    const int64_t v_at = op.buffer_begin * v_token + kv_at * problem.head_dim_v;
-    cpu::attend(shape, {memory.q.data() + q_at * element, q_token, problem.head_dim},
-                {buffer.k.data() + k_at * element, k_token, problem.head_dim},
-                {buffer.v.data() + v_at * element, v_token, problem.head_dim_v}, spans,
-                state_view(memory, op.state, batch, op.head_begin, op.q_begin), workspace_);
+    const auto view = [&](Payload payload, int part, int32_t buffer, int64_t row, int64_t head) {
+      const TensorView tensor = memory.tensor(payload, part, buffer);
+      const int64_t count = tensor.heads.count();
+      const int64_t at = ((row * problem.batch + batch) * count + head - tensor.heads.begin);
+      return cpu::ConstView{tensor.data + at * tensor.dim * size_bytes(problem.dtype),
+                            problem.batch * count * tensor.dim, tensor.dim};
+    };
+    cpu::attend(shape, view(Payload::kQuery, 0, op.q_buffer, op.q_at, heads.begin),
+                view(Payload::kKeyValue, 0, op.buffer, op.buffer_begin, kv_heads.begin),
+                view(Payload::kKeyValue, 1, op.buffer, op.buffer_begin, kv_heads.begin), spans,
+                state_view(memory, op, op.state, batch, heads.begin), workspace_);
+  }
+}
+
+void LaneRunner::attend_naively(const Op& op, const cpu::KeySpan* spans) {
+  const RankMemory& memory = *context_.memory;
+  const Problem& problem = context_.program->problem;
+  const cpu::AttendShape shape = shape_of(op, {op.head_begin, op.head_begin + 1});
+  for (int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (int64_t head = op.head_begin; head < op.head_end; ++head) {
+      const auto view = [&](Payload payload, int part, int32_t buffer, int64_t row, int64_t at) {
+        const TensorView tensor = memory.tensor(payload, part, buffer);
+        const int64_t count = tensor.heads.count();
+        const int64_t first = (row * problem.batch + batch) * count + at - tensor.heads.begin;
+        return cpu::ConstView{tensor.data + first * tensor.dim * size_bytes(problem.dtype),
+                              problem.batch * count * tensor.dim, tensor.dim};
+      };
+      const int64_t kv_head = head / (problem.heads / problem.kv_heads);
+      cpu::attend_naively(shape, view(Payload::kQuery, 0, op.q_buffer, op.q_at, head),
+                          view(Payload::kKeyValue, 0, op.buffer, op.buffer_begin, kv_head),
+                          view(Payload::kKeyValue, 1, op.buffer, op.buffer_begin, kv_head), spans,
+                          state_view(memory, op, op.state, batch, head), scores_.as<float>());
+    }
   }
 }
 
 void LaneRunner::merge(const Op& op) {
   RankMemory& memory = *context_.memory;
-  const Problem& problem = context_.program->problem;
-  const int dim_v = static_cast<int>(problem.head_dim_v);
-  for_row_runs(memory, op, [&](int64_t batch, int64_t head, int64_t row, int64_t rows) {
-    cpu::merge_state(state_view(memory, op.state, batch, head, row),
-                     state_view(memory, op.source_state, batch, head, row), rows, dim_v);
+  const int dim_v = static_cast<int>(context_.program->problem.head_dim_v);
+  if (op.starts_state) memory.reset_state(op);
+  const std::array<int32_t, 2> states = {op.state, op.source_state};
+  for_row_runs(memory, op, states, [&](int64_t batch, int64_t head, int64_t rows) {
+    cpu::merge_state(state_view(memory, op, op.state, batch, head),
+                     state_view(memory, op, op.source_state, batch, head), rows, dim_v);
   });
 }
 
@@ -202,14 +271,57 @@ void LaneRunner::finalize(const Op& op) {
   RankMemory& memory = *context_.memory;
   const Problem& problem = context_.program->problem;
   if (op.starts_state) memory.reset_state(op);
-  const int64_t token = problem.batch * problem.heads * problem.head_dim_v;
-  cpu::AttendShape shape = shape_of(op);
-  for (int64_t batch = 0; batch < problem.batch; ++batch) {
-    const int64_t head = batch * problem.heads + op.head_begin;
-    const int64_t at = op.q_begin * token + head * problem.head_dim_v;
-    cpu::finalize(shape, state_view(memory, op.state, batch, op.head_begin, op.q_begin),
-                  {memory.out.data() + at * size_bytes(problem.dtype), token, problem.head_dim_v},
-                  memory.lse.as<float>() + head * memory.rows + op.q_begin);
+  const int dim_v = static_cast<int>(problem.head_dim_v);
+  if (op.payload == Payload::kPartial) {
+    for_row_runs(memory, op, {&op.state, 1}, [&](int64_t batch, int64_t head, int64_t rows) {
+      cpu::normalize_state(state_view(memory, op, op.state, batch, head), rows, dim_v);
+    });
+    return;
+  }
+  const bool is_home = op.buffer == kHomeBuffer;
+  const KvBuffer& target = memory.buffer(op.buffer);
+  const TensorView out = memory.tensor(Payload::kOutput, 0, op.buffer);
+  float* const lse = is_home ? memory.lse.as<float>() : target.v.as<float>();
+  const int64_t lse_rows = is_home ? memory.rows : target.tokens;
+  const int64_t heads = out.heads.count();
+  for_row_runs(memory, op, {&op.state, 1}, [&](int64_t batch, int64_t first, int64_t run) {
+    const int64_t rows = op.q_end - op.q_begin;
+    cpu::AttendShape shape = shape_of(op, {first, first + 1});
+    for (int64_t head = first; head < first + run / rows; ++head) {
+      const int64_t at = head - out.heads.begin;
+      const int64_t element = ((op.q_at * problem.batch + batch) * heads + at) * out.dim;
+      cpu::finalize(shape, state_view(memory, op, op.state, batch, head),
+                    {out.data + element * size_bytes(problem.dtype),
+                     problem.batch * heads * out.dim, out.dim},
+                    lse + (batch * heads + at) * lse_rows + op.q_at);
+    }
+  });
+}
+
+void LaneRunner::copy(const PreparedOp& prepared) {
+  const Op& op = *prepared.op;
+  const RankMemory& memory = *context_.memory;
+  if (!memory.has_attention) {
+    std::memcpy(memory.home.v.data(), memory.home.k.data(), static_cast<size_t>(op.bytes));
+    return;
+  }
+  const Problem& problem = memory.problem;
+  const HeadRange heads = heads_in(problem, op.payload, {op.head_begin, op.head_end});
+  const int64_t element = size_bytes(problem.dtype);
+  for (int part = 0; part < (op.payload == Payload::kKeyValue ? 2 : 1); ++part) {
+    const TensorView from = memory.tensor(op.payload, part, op.source_buffer);
+    const TensorView to = memory.tensor(op.payload, part, op.buffer);
+    const Bytes bytes = heads.count() * from.dim * element;
+    const auto place = [&](const TensorView& view, int64_t row) {
+      const int64_t head = row * view.heads.count() + heads.begin - view.heads.begin;
+      return view.data + head * view.dim * element;
+    };
+    for (const RowRun& run : prepared.row_runs) {
+      for (int64_t i = 0; i < run.count * problem.batch; ++i) {
+        std::memcpy(place(to, run.target * problem.batch + i),
+                    place(from, run.source * problem.batch + i), static_cast<size_t>(bytes));
+      }
+    }
   }
 }
 

@@ -22,13 +22,19 @@ struct OpSpans {
   TokenRanges queries, keys;       ///< To work them out from, when they are not.
 };
 
+/// Rows that a copy moves from one place to another, following each other at both.
+struct RowRun {
+  int64_t source = 0, target = 0, count = 0;
+};
+
 /// An op with what it needs that can be looked up before the run.
 struct PreparedOp {
   const Op* op = nullptr;
   int64_t index = 0;  ///< Into RankProgram::ops.
   std::span<const LanePoint> deps;
-  int32_t slot = -1;  ///< Of the transport, for send and receive.
-  OpSpans spans;      ///< For attend and backward.
+  int32_t slot = -1;             ///< Of the transport, for send and receive.
+  OpSpans spans;                 ///< For attend and backward.
+  std::vector<RowRun> row_runs;  ///< For copy.
 };
 
 /// All of a program that is the same for every lane of a rank.
@@ -58,11 +64,14 @@ class LaneRunner {
   /// Fills the times; returns false when the run was stopped meanwhile.
   bool execute(const PreparedOp& prepared, OpTimes& times);
   void attend(const PreparedOp& prepared);
+  void attend_heads(const Op& op, HeadRange heads, const cpu::KeySpan* spans);
+  void attend_naively(const Op& op, const cpu::KeySpan* spans);
   void merge(const Op& op);
   void finalize(const Op& op);
+  void copy(const PreparedOp& prepared);
   bool transfer(const PreparedOp& prepared, OpTimes& times);
   const cpu::KeySpan* spans_of(const PreparedOp& prepared);
-  cpu::AttendShape shape_of(const Op& op) const;
+  cpu::AttendShape shape_of(const Op& op, HeadRange heads) const;
   int64_t scratch_bytes(const Op& op) const;
 
   RankContext context_;
@@ -72,9 +81,12 @@ class LaneRunner {
   cpu::Workspace workspace_;
   std::vector<KeyInterval> intervals_;  ///< Scratch for spans that are not kept.
   std::vector<cpu::KeySpan> scratch_spans_;
+  Pages scores_;  ///< Of naive attention.
 };
 
 /// Spans of an attend or backward op; kept when `kept_bytes` has room for them.
 OpSpans prepare_spans(const RingProgram& program, const Op& op, Bytes& kept_bytes);
+/// Where the rows of a copy lie in its source and target.
+std::vector<RowRun> prepare_row_runs(const RingProgram& program, const Op& op);
 
 }  // namespace ring

@@ -1,6 +1,7 @@
 #include "kernels/executor_storage.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -18,16 +19,21 @@ KvBuffer kv_pages(const Problem& problem, Tokens tokens) {
           Pages(tokens * token_bytes(problem, problem.kv_heads, problem.head_dim_v))};
 }
 
-/// Fills (token, batch, head, dim) at `to` with the values of the tokens of a shard.
+/// Fills (token, batch, head, dim) with the values of the tokens of a shard, of which a token has
+/// `all_heads` heads.
 void fill_tensor(const DataSource& data, Tensor tensor, const TokenRanges& tokens,
-                 const Problem& problem, int64_t heads, int64_t dim, std::byte* to) {
-  std::vector<float> values(static_cast<size_t>(heads * dim));
-  const Bytes step = heads * dim * size_bytes(problem.dtype);
+                 const Problem& problem, int64_t all_heads, const TensorView& view) {
+  std::vector<float> values(static_cast<size_t>(all_heads * view.dim));
+  const std::span<const float> kept =
+      std::span<const float>(values).subspan(static_cast<size_t>(view.heads.begin * view.dim),
+                                             static_cast<size_t>(view.heads.count() * view.dim));
+  const Bytes step = view.heads.count() * view.dim * size_bytes(problem.dtype);
+  std::byte* to = view.data;
   for (const AffineRange& range : tokens) {
     for (int64_t i = 0; i < range.count; ++i) {
       for (int64_t batch = 0; batch < problem.batch; ++batch, to += step) {
         data.fill(tensor, batch, range.position(i), values);
-        store_elements(problem.dtype, values, to);
+        store_elements(problem.dtype, kept, to);
       }
     }
   }
@@ -45,6 +51,44 @@ void reserve_plain(const RankProgram& program, RankMemory& memory) {
   for (int32_t i = 0; i < buffers; ++i) memory.receive_buffers.push_back({Pages(bytes), Pages()});
 }
 
+KvBuffer shaped_pages(const Problem& problem, const BufferShape& shape) {
+  const HeadRange heads = query_heads(problem, shape.head_begin, shape.head_end);
+  const int64_t kv_heads = kv_heads_of(problem, heads).count();
+  KvBuffer buffer;
+  buffer.query_heads = heads;
+  buffer.tokens = shape.tokens;
+  switch (shape.payload) {
+    case Payload::kKeyValue:
+      buffer.k = Pages(shape.tokens * token_bytes(problem, kv_heads, problem.head_dim));
+      buffer.v = Pages(shape.tokens * token_bytes(problem, kv_heads, problem.head_dim_v));
+      break;
+    case Payload::kQuery:
+      buffer.k = Pages(shape.tokens * token_bytes(problem, heads.count(), problem.head_dim));
+      break;
+    case Payload::kOutput:
+      buffer.k = Pages(shape.tokens * token_bytes(problem, heads.count(), problem.head_dim_v));
+      buffer.v = Pages(shape.tokens * problem.batch * heads.count() * kFloat);
+      break;
+    case Payload::kPartial:
+    case Payload::kQuerySide:
+    case Payload::kKeyGradients:
+    case Payload::kQueryGradients:
+      throw_usage("a partial result lies in a state, not in a buffer");
+  }
+  return buffer;
+}
+
+StateBuffer packed_state(const Problem& problem, const StateShape& shape) {
+  StateBuffer state;
+  state.is_packed = true;
+  state.heads = query_heads(problem, shape.head_begin, shape.head_end);
+  const int64_t rows = shape.rows * problem.batch * state.heads.count();
+  state.u = Pages(rows * problem.head_dim_v * kFloat);
+  state.m = Pages(rows * kFloat);
+  state.l = Pages(rows * kFloat);
+  return state;
+}
+
 }  // namespace
 
 RankMemory::RankMemory(const RingProgram& program, int rank) {
@@ -56,9 +100,12 @@ RankMemory::RankMemory(const RingProgram& program, int rank) {
   }
   problem = program.problem;
   const RankStorage& storage = rank_program.storage;
+  first_shaped_buffer = storage.buffers;
   rows = storage.query_tokens;
-  q = Pages(rows * token_bytes(problem, problem.heads, problem.head_dim));
-  home = kv_pages(problem, storage.home_tokens);
+  if (storage.has_home_inputs) {
+    q = Pages(rows * token_bytes(problem, problem.heads, problem.head_dim));
+    home = kv_pages(problem, storage.home_tokens);
+  }
   for (int32_t i = 0; i < storage.buffers; ++i)
     receive_buffers.push_back(kv_pages(problem, storage.buffer_tokens));
   const int64_t state_rows = rows * problem.batch * problem.heads;
@@ -66,6 +113,10 @@ RankMemory::RankMemory(const RingProgram& program, int rank) {
     states.push_back({Pages(state_rows * problem.head_dim_v * kFloat), Pages(state_rows * kFloat),
                       Pages(state_rows * kFloat)});
   }
+  for (const BufferShape& shape : storage.shaped_buffers)
+    receive_buffers.push_back(shaped_pages(problem, shape));
+  for (const StateShape& shape : storage.shaped_states)
+    states.push_back(packed_state(problem, shape));
   out = Pages(rows * token_bytes(problem, problem.heads, problem.head_dim_v));
   lse = Pages(state_rows * kFloat);
   backward = BackwardMemory(problem, storage);
@@ -89,17 +140,64 @@ void RankMemory::fill(const RingProgram& program, int rank, const DataSource& da
   if (!has_attention) return;
   const TokenRanges& tokens = program.partition.shard(rank);
   backward.fill(problem, tokens, data);
-  fill_tensor(data, Tensor::kQuery, tokens, problem, problem.heads, problem.head_dim, q.data());
-  fill_tensor(data, Tensor::kKey, tokens, problem, problem.kv_heads, problem.head_dim,
-              home.k.data());
-  fill_tensor(data, Tensor::kValue, tokens, problem, problem.kv_heads, problem.head_dim_v,
-              home.v.data());
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
+  if (storage.has_home_inputs) {
+    fill_buffer(data, tokens, Payload::kQuery, kHomeBuffer);
+    fill_buffer(data, tokens, Payload::kKeyValue, kHomeBuffer);
+  }
+  for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
+    const BufferShape& shape = storage.shaped_buffers[i];
+    if (shape.filled_with < 0) continue;
+    fill_buffer(data, program.tokens_of(shape.filled_with), shape.payload,
+                storage.buffers + static_cast<int32_t>(i));
+  }
+}
+
+void RankMemory::fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
+                             int32_t buffer) {
+  if (payload == Payload::kQuery) {
+    fill_tensor(data, Tensor::kQuery, tokens, problem, problem.heads, tensor(payload, 0, buffer));
+    return;
+  }
+  fill_tensor(data, Tensor::kKey, tokens, problem, problem.kv_heads, tensor(payload, 0, buffer));
+  fill_tensor(data, Tensor::kValue, tokens, problem, problem.kv_heads, tensor(payload, 1, buffer));
+}
+
+TensorView RankMemory::tensor(Payload payload, int part, int32_t index) const {
+  const bool is_home = index == kHomeBuffer;
+  const KvBuffer& at = buffer(index);
+  const HeadRange queries = is_home ? HeadRange{0, problem.heads} : at.query_heads;
+  const HeadRange kv = index < first_shaped_buffer ? HeadRange{0, problem.kv_heads}
+                                                   : kv_heads_of(problem, at.query_heads);
+  switch (payload) {
+    case Payload::kKeyValue:
+      return part == 0 ? TensorView{at.k.data(), kv, problem.head_dim}
+                       : TensorView{at.v.data(), kv, problem.head_dim_v};
+    case Payload::kQuery:
+      return {is_home ? q.data() : at.k.data(), queries, problem.head_dim};
+    case Payload::kOutput:
+      return {is_home ? out.data() : at.k.data(), queries, problem.head_dim_v};
+    case Payload::kPartial:
+    case Payload::kQuerySide:
+    case Payload::kKeyGradients:
+    case Payload::kQueryGradients:
+      break;
+  }
+  RING_ASSERT(false);
+  return {};
 }
 
 void RankMemory::reset_state(const Op& op) {
   const int dim_v = static_cast<int>(problem.head_dim_v);
-  for_row_runs(*this, op, [&](int64_t batch, int64_t head, int64_t row, int64_t run) {
-    cpu::reset_state(state_view(*this, op.state, batch, head, row), run, dim_v);
+  for_row_runs(*this, op, {&op.state, 1}, [&](int64_t batch, int64_t head, int64_t run) {
+    cpu::reset_state(state_view(*this, op, op.state, batch, head), run, dim_v);
+  });
+}
+
+void RankMemory::complete_partial(const Op& op) {
+  for_row_runs(*this, op, {&op.state, 1}, [&](int64_t batch, int64_t head, int64_t run) {
+    const cpu::AttendState view = state_view(*this, op, op.state, batch, head);
+    for (int64_t i = 0; i < run; ++i) view.l[i] = std::isinf(view.m[i]) ? 0.0F : 1.0F;
   });
 }
 
@@ -112,25 +210,43 @@ Bytes RankMemory::bytes() const {
   return sum;
 }
 
-cpu::AttendState state_view(const RankMemory& memory, int32_t state, int64_t batch, int64_t head,
-                            int64_t row) {
+cpu::AttendState state_view(const RankMemory& memory, const Op& op, int32_t state, int64_t batch,
+                            int64_t head) {
   const StateBuffer& buffer = memory.states[static_cast<size_t>(state)];
-  const int64_t first = (batch * memory.problem.heads + head) * memory.rows + row;
+  const int64_t first =
+      buffer.is_packed
+          ? (batch * buffer.heads.count() + head - buffer.heads.begin) * (op.q_end - op.q_begin)
+          : (batch * memory.problem.heads + head) * memory.rows + op.q_begin;
   return {buffer.u.as<float>() + first * memory.problem.head_dim_v, buffer.m.as<float>() + first,
           buffer.l.as<float>() + first};
+}
+
+bool is_contiguous(const RankMemory& memory, const Op& op, int32_t state) {
+  return memory.states[static_cast<size_t>(state)].is_packed ||
+         op.q_end - op.q_begin == memory.rows;
 }
 
 std::array<Part, kMaxParts> message_parts(const RankMemory& memory, const Op& op) {
   const bool is_backward = op.payload == Payload::kQuerySide || is_gradient(op.payload);
   if (memory.has_attention && is_backward) return backward_parts(memory, op);
-  const KvBuffer& buffer = memory.buffer(op.buffer);
-  if (!memory.has_attention) return {{{buffer.k.data(), op.bytes}, {}}};
+  if (!memory.has_attention) return {{{memory.buffer(op.buffer).k.data(), op.bytes}, {}}};
   const Problem& problem = memory.problem;
-  const Bytes k_token = token_bytes(problem, problem.kv_heads, problem.head_dim);
-  const Bytes v_token = token_bytes(problem, problem.kv_heads, problem.head_dim_v);
-  const Tokens tokens = op.kv_end - op.kv_begin;
-  return {{{buffer.k.data() + op.buffer_begin * k_token, tokens * k_token},
-           {buffer.v.data() + op.buffer_begin * v_token, tokens * v_token}}};
+  const Tokens rows = op.q_end - op.q_begin;
+  if (op.payload == Payload::kPartial) {
+    const cpu::AttendState state = state_view(memory, op, op.state, 0, op.head_begin);
+    const Bytes values = problem.batch * (op.head_end - op.head_begin) * rows * kFloat;
+    return {{{reinterpret_cast<std::byte*>(state.u), values * problem.head_dim_v},
+             {reinterpret_cast<std::byte*>(state.m), values}}};
+  }
+  const bool is_kv = op.payload == Payload::kKeyValue;
+  const Tokens tokens = is_kv ? op.kv_end - op.kv_begin : rows;
+  std::array<Part, kMaxParts> parts;
+  for (int part = 0; part < (is_kv ? 2 : 1); ++part) {
+    const TensorView view = memory.tensor(op.payload, part, op.buffer);
+    const Bytes token = token_bytes(problem, view.heads.count(), view.dim);
+    parts[static_cast<size_t>(part)] = {view.data + op.buffer_begin * token, tokens * token};
+  }
+  return parts;
 }
 
 }  // namespace ring

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
+#include "core/payload.h"
 #include "core/ring_program.h"
 #include "kernels/backward_memory.h"
 #include "kernels/cpu/attend.h"
@@ -16,13 +18,28 @@ namespace ring {
 /// K and V of some tokens: K (token, batch, kv_head, head_dim) and V (token, batch, kv_head,
 /// head_dim_v), each contiguous, so that a run of tokens is one piece of each. In a program without
 /// attention `k` alone holds plain bytes.
+///
+/// A shaped buffer may hold Q (row, batch, head, head_dim) in `k` instead, or output (row, batch,
+/// head, head_dim_v) in `k` and its lse (batch, head, row) in `v`.
 struct KvBuffer {
   Pages k, v;
+  HeadRange query_heads = {};  ///< Of a shaped buffer.
+  Tokens tokens = 0;           ///< Of a shaped buffer.
 };
 
-/// One attention state: u (batch, head, row, dim_v), m and l (batch, head, row), fp32.
+/// One attention state: u (batch, head, row, dim_v), m and l (batch, head, row), fp32. A packed
+/// one has the rows of the op that touches it.
 struct StateBuffer {
   Pages u, m, l;
+  bool is_packed = false;
+  HeadRange heads = {};
+};
+
+/// Rows of a (row, batch, head, dim) tensor.
+struct TensorView {
+  std::byte* data = nullptr;
+  HeadRange heads;  ///< That the tensor has.
+  int64_t dim = 0;
 };
 
 struct RankMemory {
@@ -37,12 +54,17 @@ struct RankMemory {
   const KvBuffer& buffer(int32_t index) const {
     return index == kHomeBuffer ? home : receive_buffers[static_cast<size_t>(index)];
   }
+  /// Q, output, K (part 0) or V (part 1) of a buffer or of the home shard.
+  TensorView tensor(Payload payload, int part, int32_t buffer) const;
+  /// After a partial result was received into the op's state: makes it a state again.
+  void complete_partial(const Op& op);
   Bytes bytes() const;
 
   // Sizes that views are made from.
   Problem problem;
   bool has_attention = false;
   int64_t rows = 0;
+  int32_t first_shaped_buffer = 0;
 
   Pages q;  ///< (row, batch, head, head_dim)
   KvBuffer home;
@@ -51,30 +73,37 @@ struct RankMemory {
   Pages out;  ///< (row, batch, head, head_dim_v), model dtype.
   Pages lse;  ///< (batch, head, row), fp32.
   BackwardMemory backward;
+
+ private:
+  void fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
+                   int32_t buffer);
 };
 
-/// The state of one batch element, heads from `head` on, rows from `row` on.
-cpu::AttendState state_view(const RankMemory& memory, int32_t state, int64_t batch, int64_t head,
-                            int64_t row);
+/// Rows of the op in a state, heads from `head` on; of one batch element.
+cpu::AttendState state_view(const RankMemory& memory, const Op& op, int32_t state, int64_t batch,
+                            int64_t head);
+/// Whether the rows of all heads of the op lie one after another there.
+bool is_contiguous(const RankMemory& memory, const Op& op, int32_t state);
 
-/// Calls `visit(batch, head, row, rows)` for the contiguous runs of state rows that the op names;
-/// one run when it names all of them.
+/// Calls `visit(batch, head, rows)` for runs of state rows of the op that lie one after another in
+/// each of the states; one run a batch element or for all of them where that is so.
 template <class Visit>
-void for_row_runs(const RankMemory& memory, const Op& op, const Visit& visit) {
-  const Problem& problem = memory.problem;
-  const bool has_all_rows = op.q_begin == 0 && op.q_end == memory.rows;
-  if (has_all_rows && op.head_begin == 0 && op.head_end == problem.heads) {
-    visit(int64_t{0}, int64_t{0}, int64_t{0}, memory.rows * problem.batch * problem.heads);
-    return;
-  }
-  for (int64_t batch = 0; batch < problem.batch; ++batch) {
-    for (int64_t head = op.head_begin; head < op.head_end; ++head)
-      visit(batch, head, op.q_begin, op.q_end - op.q_begin);
+void for_row_runs(const RankMemory& memory, const Op& op, std::span<const int32_t> states,
+                  const Visit& visit) {
+  bool is_all = true;
+  for (const int32_t state : states) is_all = is_all && is_contiguous(memory, op, state);
+  const int64_t rows = op.q_end - op.q_begin;
+  for (int64_t batch = 0; batch < memory.problem.batch; ++batch) {
+    if (is_all) {
+      visit(batch, int64_t{op.head_begin}, rows * (op.head_end - op.head_begin));
+      continue;
+    }
+    for (int64_t head = op.head_begin; head < op.head_end; ++head) visit(batch, head, rows);
   }
 }
 
-/// The pieces of a message: K part, then V part of the tokens the op names, or what travels in the
-/// backward pass, or plain bytes.
+/// The pieces of a message: K part, then V part of the tokens the op names; or Q or output rows; or
+/// output and lse of a partial result; or what travels in the backward pass; or plain bytes.
 std::array<Part, kMaxParts> message_parts(const RankMemory& memory, const Op& op);
 
 }  // namespace ring

@@ -10,7 +10,7 @@
 #include "core/formats/json_text.h"
 #include "core/formats/model_library.h"
 #include "core/formats/toml_table.h"
-#include "core/partition.h"
+#include "core/mask_partition.h"
 
 namespace ring {
 namespace {
@@ -76,7 +76,7 @@ void read_tuning(const TomlTable& table, const Problem& problem, Tuning& tuning)
   tuning.ranks = static_cast<int>(table.count("ranks", 1, INT_MAX).value_or(tuning.ranks));
   tuning.partition = table.text("partition").value_or(tuning.partition);
   table.at_key("partition",
-               [&] { Partition::parse(tuning.partition, problem.seq_len(), tuning.ranks); });
+               [&] { make_partition(tuning.partition, problem.mask, tuning.ranks); });
   tuning.block_tokens = table.count("block", 1, INT64_MAX).value_or(tuning.block_tokens);
   tuning.blocks_per_message =
       table.count("blocks_per_message", 0, INT64_MAX).value_or(tuning.blocks_per_message);

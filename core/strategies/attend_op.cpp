@@ -5,12 +5,11 @@
 namespace ring {
 namespace {
 
-StateTree tree_of(const Problem& problem, const Tuning& tuning, const Partition& partition,
-                  int rank) {
+StateTree tree_of(const Problem& problem, const Tuning& tuning, const TokenRanges& rows) {
   std::vector<bool> is_seen;
   for (int64_t begin = 0; begin < problem.seq_len(); begin += tuning.block_tokens) {
     const AffineRange chunk{begin, std::min(tuning.block_tokens, problem.seq_len() - begin), 1};
-    is_seen.push_back(problem.mask.count_visible(partition.shard(rank), {chunk}) > 0);
+    is_seen.push_back(problem.mask.count_visible(rows, {chunk}) > 0);
   }
   return StateTree(std::move(is_seen));
 }
@@ -19,28 +18,39 @@ StateTree tree_of(const Problem& problem, const Tuning& tuning, const Partition&
 
 AttendWriter::AttendWriter(const Problem& problem, const Tuning& tuning, const Partition& partition,
                            int rank)
-    : problem_(problem), tuning_(tuning), partition_(partition), rank_(rank) {
-  if (tuning.is_deterministic) tree_ = tree_of(problem, tuning, partition, rank);
+    : AttendWriter(problem, tuning, partition,
+                   RowPlace{rank, {0, partition.shard_tokens(rank)}, kHomeBuffer, 0, 0}) {}
+
+AttendWriter::AttendWriter(const Problem& problem, const Tuning& tuning, const Partition& partition,
+                           const RowPlace& rows)
+    : problem_(problem), tuning_(tuning), partition_(partition), rows_(rows) {
+  if (tuning.is_deterministic) tree_ = tree_of(problem, tuning, row_tokens());
+}
+
+TokenRanges AttendWriter::row_tokens() const {
+  return slice(partition_.shard(rows_.shard), rows_.rows.begin, rows_.rows.end);
 }
 
 Op AttendWriter::row_op(OpKind kind) const {
   Op op;
   op.kind = kind;
   op.lane = kComputeLane;
-  op.q_shard = rank_;
-  op.q_end = partition_.shard_tokens(rank_);
+  op.q_shard = rows_.shard;
+  op.q_begin = rows_.rows.begin;
+  op.q_end = rows_.rows.end;
   op.head_end = static_cast<int32_t>(problem_.heads);
+  op.state = rows_.state;
   return op;
 }
 
 Bytes AttendWriter::state_bytes() const {
-  return problem_.batch * problem_.heads * partition_.shard_tokens(rank_) *
+  return problem_.batch * problem_.heads * (rows_.rows.end - rows_.rows.begin) *
          (problem_.head_dim_v + 2) * 4;
 }
 
 BlockCounts AttendWriter::count(const AttendPlace& place) const {
   const TokenRanges keys = slice(partition_.shard(place.shard), place.keys.begin, place.keys.end);
-  return problem_.mask.count_block(partition_.shard(rank_), keys);
+  return problem_.mask.count_block(row_tokens(), keys);
 }
 
 std::optional<LanePoint> AttendWriter::append(const AttendPlace& place,
@@ -59,7 +69,9 @@ std::optional<LanePoint> AttendWriter::append(const AttendPlace& place,
   op.active_rows = counts.active_rows;
   op.edge_rows = counts.edge_rows;
   op.flops = problem_.flops(counts.visible_pairs);
-  op.state = tree_ ? tree_->acquire() : 0;
+  op.q_buffer = rows_.buffer;
+  op.q_at = rows_.at;
+  op.state = rows_.state + (tree_ ? tree_->acquire() : 0);
   op.starts_state = tree_.has_value() || !is_started_;
   is_started_ = true;
   const LanePoint point = writer.append(op, deps, batch);
@@ -67,26 +79,53 @@ std::optional<LanePoint> AttendWriter::append(const AttendPlace& place,
   const TokenRanges first =
       slice(partition_.shard(place.shard), place.keys.begin, place.keys.begin + 1);
   for (const StateTree::Merge& merge :
-       tree_->add(first.front().begin / tuning_.block_tokens, op.state)) {
+       tree_->add(first.front().begin / tuning_.block_tokens, op.state - rows_.state)) {
     Op merge_op = row_op(OpKind::kMerge);
     merge_op.step = place.step;
-    merge_op.state = merge.state;
-    merge_op.source_state = merge.source_state;
+    merge_op.state = rows_.state + merge.state;
+    merge_op.source_state = rows_.state + merge.source_state;
     merge_op.bytes = 3 * state_bytes();  // Two states are read, one is written.
     writer.append(merge_op, {}, batch);
   }
   return point;
 }
 
-void AttendWriter::finalize(OpWriter& writer, OpBatch& batch) {
-  if (partition_.shard_tokens(rank_) == 0) return;
-  Op op = row_op(OpKind::kFinalize);
-  op.state = tree_ ? std::max(tree_->root(), 0) : 0;
+LanePoint AttendWriter::merge(int32_t source_state, int32_t step, std::span<const LanePoint> deps,
+                              OpWriter& writer, OpBatch& batch) {
+  RING_ASSERT(!tree_);
+  Op op = row_op(OpKind::kMerge);
+  op.step = step;
+  op.source_state = source_state;
   op.starts_state = !is_started_;
-  const Bytes output_bytes = problem_.batch * problem_.heads * partition_.shard_tokens(rank_) *
+  op.bytes = 3 * state_bytes();
+  is_started_ = true;
+  return writer.append(op, deps, batch);
+}
+
+Op AttendWriter::finalize_op() const {
+  Op op = row_op(OpKind::kFinalize);
+  op.state = rows_.state + (tree_ ? std::max(tree_->root(), 0) : 0);
+  op.starts_state = !is_started_;
+  return op;
+}
+
+void AttendWriter::finalize(OpWriter& writer, OpBatch& batch) {
+  const int64_t rows = rows_.rows.end - rows_.rows.begin;
+  if (rows == 0) return;
+  Op op = finalize_op();
+  op.q_at = rows_.rows.begin;
+  const Bytes output_bytes = problem_.batch * problem_.heads * rows *
                              (problem_.head_dim_v * size_bytes(problem_.dtype) + 4);
   op.bytes = state_bytes() + output_bytes;
   writer.append(op, {}, batch);
+}
+
+LanePoint AttendWriter::finalize_partial(int32_t step, OpWriter& writer, OpBatch& batch) {
+  Op op = finalize_op();
+  op.payload = Payload::kPartial;
+  op.step = step;
+  op.bytes = 2 * state_bytes();
+  return writer.append(op, {}, batch);
 }
 
 }  // namespace ring

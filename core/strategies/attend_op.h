@@ -19,28 +19,49 @@ struct AttendPlace {
   int32_t step = 0;
 };
 
-/// All query rows and heads of one rank attend to blocks of keys: into one running state, or, when
-/// the tuning is deterministic, into a state per block that is merged in the fixed tree.
+/// The query rows that ops work on, where they lie, and the state that they continue.
+struct RowPlace {
+  int shard = 0;
+  KeySlice rows;  ///< In local order of the shard.
+  int32_t buffer = kHomeBuffer;
+  int64_t at = 0;     ///< Row of the buffer of the first one.
+  int32_t state = 0;  ///< The first of the states that are used.
+};
+
+/// Query rows, with all heads, attend to blocks of keys: into one running state, or, when the
+/// tuning is deterministic, into a state per block that is merged in the fixed tree.
 class AttendWriter {
  public:
+  /// All rows of the rank.
   AttendWriter(const Problem& problem, const Tuning& tuning, const Partition& partition, int rank);
+  AttendWriter(const Problem& problem, const Tuning& tuning, const Partition& partition,
+               const RowPlace& rows);
 
-  /// Appends the op of one block; none when the rank sees none of its keys.
+  /// Appends the op of one block; none when the rows see none of its keys.
   std::optional<LanePoint> append(const AttendPlace& place, std::span<const LanePoint> deps,
                                   OpWriter& writer, OpBatch& batch);
-  /// Appends the op that writes the output, unless the rank holds no query.
+  /// Appends the op that merges the partial result `source_state` of the same rows.
+  LanePoint merge(int32_t source_state, int32_t step, std::span<const LanePoint> deps,
+                  OpWriter& writer, OpBatch& batch);
+  /// Appends the op that writes the output of the rank, unless there is no row.
   void finalize(OpWriter& writer, OpBatch& batch);
+  /// Appends the op that turns the state into a partial result.
+  LanePoint finalize_partial(int32_t step, OpWriter& writer, OpBatch& batch);
   int32_t states() const { return tree_ ? std::max(tree_->states(), 1) : 1; }
+  /// Whether any op has continued the state.
+  bool is_started() const { return is_started_; }
 
  private:
   Op row_op(OpKind kind) const;
+  Op finalize_op() const;
+  TokenRanges row_tokens() const;
   Bytes state_bytes() const;
   BlockCounts count(const AttendPlace& place) const;
 
   const Problem& problem_;
   const Tuning& tuning_;
   const Partition& partition_;
-  const int rank_;
+  const RowPlace rows_;
   std::optional<StateTree> tree_;
   bool is_started_ = false;
 };

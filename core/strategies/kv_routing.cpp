@@ -22,6 +22,14 @@ void require_forward(const Problem& problem, std::string_view strategy) {
               "use pass = \"forward\", or one of pass-kv, double-ring, multi-ring, all-gather-kv");
 }
 
+void require_arrival_order(const Tuning& tuning, std::string_view strategy) {
+  if (!tuning.is_deterministic) return;
+  throw_usage(fmt::format("strategy {} cannot be deterministic: it merges whole partial results, "
+                          "which depend on how keys are cut among the ranks",
+                          strategy),
+              "leave out --deterministic, or use pass-kv, all-gather-kv or ulysses");
+}
+
 int64_t strategy_parameter(const Tuning& tuning, int64_t missing) {
   const size_t colon = tuning.strategy.find(':');
   if (colon == std::string::npos) return missing;

@@ -81,6 +81,9 @@ std::unique_ptr<ProgramSource> make_kv_program(
 /// Throws Error(kUnavailable) when the pass has a backward part, naming the strategy.
 void require_forward(const Problem& problem, std::string_view strategy);
 
+/// Throws Error(kUsage) in deterministic mode: partial results that travel are merged as they come.
+void require_arrival_order(const Tuning& tuning, std::string_view strategy);
+
 /// The number behind the colon of a strategy such as "double-ring:4"; `missing` when there is none.
 int64_t strategy_parameter(const Tuning& tuning, int64_t missing);
 

@@ -1,37 +1,133 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/formats/program_json.h"
+#include "core/legality.h"
 #include "core/strategy.h"
 #include "experiments/json.h"
-#include "experiments/table.h"
+#include "experiments/report.h"
+#include "experiments/setup.h"
+#include "experiments/strategy_numbers.h"
 #include "experiments/verb.h"
 
 namespace ring {
 
 namespace {
 
+/// A strategy with what it moves and holds for the problem.
+struct Listed {
+  StrategyChoice choice;
+  StrategyNumbers numbers;
+};
+
 class StrategiesVerb final : public Verb {
  public:
   std::string_view name() const override { return "strategies"; }
-  std::string_view summary() const override { return "List the ways of cutting attention"; }
-  bool has_partial_results() const override { return false; }
-  void declare(VerbOptions&) override {}
+  std::string_view summary() const override {
+    return "List the ways of cutting attention, with what each moves and holds";
+  }
+  void declare(VerbOptions& options) override {
+    setup_.declare_problem(options);
+    setup_.declare_tuning(options);
+    setup_.declare_scenario(options);
+  }
 
   int run(VerbContext& context) override {
-    Json list = Json::array();
-    Table table;
-    table.column("strategy", Align::kLeft).column("what moves", Align::kLeft);
-    for (const Strategy& strategy : all_strategies()) {
-      table.row({{std::string(strategy.name), Tone::kStrong}, std::string(strategy.summary)});
-      list.push_back({{"name", strategy.name}, {"summary", strategy.summary}});
+    Scenario scenario = setup_.resolve();
+    if (!setup_.is_any_given()) scenario.tuning.ranks = kDefaultRanks;
+    if (setup_.print_config(scenario, context.console)) return 0;
+    std::vector<Listed> listed;
+    for (StrategyChoice& choice : choose_strategies(scenario.problem, scenario.tuning)) {
+      Listed entry{std::move(choice), {}};
+      if (entry.choice.is_legal) {
+        entry.numbers = count_numbers(plan(scenario.problem, entry.choice.tuning));
+      }
+      listed.push_back(std::move(entry));
     }
-    Console& console = context.console;
-    if (console.is_json()) {
-      Json document = json_document("strategies");
-      document["strategies"] = list;
-      console.print_document(document);
+    if (context.console.is_json()) {
+      print_json(context.console, scenario, listed);
     } else {
-      console.print(table.text(console.style()));
+      print_text(context.console, scenario, listed);
     }
     return 0;
   }
+
+ private:
+  static constexpr int kDefaultRanks = 8;
+
+  static std::string title(const Strategy& strategy) {
+    std::string text(strategy.name);
+    if (!strategy.parameter.empty()) text += fmt::format(" (:{})", strategy.parameter);
+    return text;
+  }
+
+  static std::string numbers_text(const StrategyNumbers& numbers) {
+    if (numbers.sent_bytes == 0) return "nothing";
+    return fmt::format("{} in a step at most, {} in {} steps",
+                       format_bytes(numbers.sent_per_step_bytes), format_bytes(numbers.sent_bytes),
+                       numbers.steps);
+  }
+
+  static void print_text(Console& console, const Scenario& scenario,
+                         const std::vector<Listed>& listed) {
+    const Style& style = console.style();
+    console.print(lines_text(
+        {{"problem", describe(scenario.problem)},
+         {"tuning", fmt::format("{} ranks, {}, blocks of {}", scenario.tuning.ranks,
+                                scenario.tuning.partition, scenario.tuning.block_tokens)},
+         {"symbols", "S tokens, P ranks, Hq and Hkv heads of D, b bytes a value"}},
+        style));
+    for (const Listed& entry : listed) {
+      const Strategy& strategy = *entry.choice.strategy;
+      std::vector<ReportLine> lines{{"moves", std::string(strategy.summary)},
+                                    {"bytes", std::string(strategy.facts.bytes)},
+                                    {"holds", std::string(strategy.facts.memory)},
+                                    {"wins", std::string(strategy.facts.wins)}};
+      if (!entry.choice.refusal.empty())
+        lines.push_back({"not here", entry.choice.refusal, Tone::kWarn});
+      if (entry.choice.is_legal) {
+        const std::string other = options_text(scenario.tuning, entry.choice.tuning);
+        lines.push_back(
+            {"here",
+             fmt::format("{}: a rank sends {}, holds {}", other.empty() ? "as set" : other,
+                         numbers_text(entry.numbers), format_bytes(entry.numbers.memory_bytes)),
+             Tone::kStrong});
+      }
+      console.print("\n" + style.paint(Tone::kStrong, title(strategy)) + "\n" +
+                    lines_text(lines, style));
+    }
+  }
+
+  static void print_json(Console& console, const Scenario& scenario,
+                         const std::vector<Listed>& listed) {
+    Json document = json_document("strategies");
+    document["problem"] = problem_to_json(scenario.problem);
+    document["tuning"] = tuning_to_json(scenario.tuning);
+    Json list = Json::array();
+    for (const Listed& entry : listed) {
+      const Strategy& strategy = *entry.choice.strategy;
+      Json item = {{"name", strategy.name},
+                   {"summary", strategy.summary},
+                   {"parameter", strategy.parameter},
+                   {"bytes", strategy.facts.bytes},
+                   {"memory", strategy.facts.memory},
+                   {"wins", strategy.facts.wins},
+                   {"is_legal", entry.choice.refusal.empty()}};
+      if (!entry.choice.refusal.empty()) item["refusal"] = entry.choice.refusal;
+      if (entry.choice.is_legal) {
+        item["tuning"] = tuning_to_json(entry.choice.tuning);
+        item["sent_bytes"] = entry.numbers.sent_bytes;
+        item["sent_per_step_bytes"] = entry.numbers.sent_per_step_bytes;
+        item["steps"] = entry.numbers.steps;
+        item["memory_bytes"] = entry.numbers.memory_bytes;
+      }
+      list.push_back(std::move(item));
+    }
+    document["strategies"] = list;
+    console.print_document(document);
+  }
+
+  SetupOptions setup_;
 };
 
 }  // namespace

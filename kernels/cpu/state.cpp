@@ -168,6 +168,15 @@ void reset_state(AttendState state, int64_t rows, int dim_v) {
   std::fill_n(state.l, rows, 0.0F);
 }
 
+void normalize_state(AttendState state, int64_t rows, int dim_v) {
+  for (int64_t row = 0; row < rows; ++row) {
+    if (state.l[row] == 0.0F) continue;
+    narrow_divided(DType::kF32, state.u + row * dim_v, state.l[row], dim_v, state.u + row * dim_v);
+    state.m[row] += std::log(state.l[row]);
+    state.l[row] = 1;
+  }
+}
+
 void finalize(const AttendShape& shape, AttendState state, View out, float* lse) {
   const int64_t size = size_bytes(shape.dtype);
   for (int64_t head = 0; head < shape.heads; ++head) {

@@ -1,0 +1,134 @@
+#include "core/legality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "core/strategy.h"
+
+namespace ring {
+namespace {
+
+bool can_be_planned(const Problem& problem, const Tuning& tuning) {
+  try {
+    plan_exactly(problem, tuning);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The divisors of the ranks, those nearest to `wanted` first.
+std::vector<int64_t> divisors_near(int ranks, int64_t wanted) {
+  std::vector<int64_t> divisors;
+  for (int64_t divisor = 1; divisor <= ranks; ++divisor) {
+    if (ranks % divisor == 0) divisors.push_back(divisor);
+  }
+  std::stable_sort(divisors.begin(), divisors.end(), [wanted](int64_t a, int64_t b) {
+    return std::abs(a - wanted) < std::abs(b - wanted);
+  });
+  return divisors;
+}
+
+/// The number behind the colon, or else one that splits the ranks in about equal halves.
+int64_t wanted_number(const Tuning& tuning) {
+  const size_t colon = tuning.strategy.find(':');
+  const int64_t given =
+      colon == std::string::npos ? 0 : std::atoll(tuning.strategy.c_str() + colon + 1);
+  if (given > 0) return given;
+  int64_t root = 1;
+  while ((root + 1) * (root + 1) <= tuning.ranks) ++root;
+  return root;
+}
+
+/// The same strategy with other parameters, the likeliest first.
+std::vector<Tuning> with_other_parameters(const Tuning& tuning) {
+  const std::string name = tuning.strategy.substr(0, tuning.strategy.find(':'));
+  std::vector<std::string> texts{name};
+  if (!find_strategy(name).parameter.empty()) {
+    for (const int64_t number : divisors_near(tuning.ranks, wanted_number(tuning))) {
+      for (const char* rest : {"", ",uneven", ",repeat"})
+        texts.push_back(fmt::format("{}:{}{}", name, number, rest));
+    }
+    texts.push_back(name + ":uneven");
+    texts.push_back(name + ":repeat");
+  }
+  std::vector<Tuning> found(texts.size(), tuning);
+  for (size_t i = 0; i < texts.size(); ++i) found[i].strategy = texts[i];
+  return found;
+}
+
+std::vector<Tuning> on_other_ranks(const Tuning& tuning) {
+  constexpr int kMostTries = 64;
+  std::vector<Tuning> found;
+  for (int distance = 1; distance <= std::min(kMostTries, tuning.ranks); ++distance) {
+    for (const int ranks : {tuning.ranks - distance, tuning.ranks + distance}) {
+      if (ranks < 1) continue;
+      found.push_back(tuning);
+      found.back().ranks = ranks;
+    }
+  }
+  found.push_back(tuning);
+  found.back().ranks = 1;
+  return found;
+}
+
+}  // namespace
+
+std::optional<Tuning> nearest_legal(const Problem& problem, const Tuning& tuning) {
+  std::vector<Tuning> candidates{tuning};
+  const auto add_variants = [&candidates](const Tuning& base) {
+    candidates.push_back(base);
+    for (const Tuning& other : with_other_parameters(base)) candidates.push_back(other);
+  };
+  add_variants(tuning);
+  Tuning plain = tuning;
+  for (const char* partition : {"contiguous", "zigzag"}) {
+    plain.partition = partition;
+    add_variants(plain);
+  }
+  plain.partition = tuning.partition;
+  plain.is_deterministic = false;
+  add_variants(plain);
+  for (const Tuning& other : on_other_ranks(plain)) candidates.push_back(other);
+  Tuning ring = tuning;
+  for (const char* partition : {tuning.partition.c_str(), "zigzag"}) {
+    ring.strategy = "pass-kv";
+    ring.partition = partition;
+    candidates.push_back(ring);
+  }
+  const auto found = std::find_if(candidates.begin(), candidates.end(),
+                                  [&](const Tuning& t) { return can_be_planned(problem, t); });
+  if (found == candidates.end()) return std::nullopt;
+  return *found;
+}
+
+std::string options_text(const Tuning& from, const Tuning& to) {
+  std::vector<std::string> options;
+  if (to.strategy != from.strategy) options.push_back("--strategy " + to.strategy);
+  if (to.ranks != from.ranks) options.push_back(fmt::format("--ranks {}", to.ranks));
+  if (to.partition != from.partition) options.push_back("--partition " + to.partition);
+  if (from.is_deterministic && !to.is_deterministic) options.push_back("no --deterministic");
+  return fmt::format("{}", fmt::join(options, " "));
+}
+
+Error refusal_of(const Problem& problem, const Tuning& tuning, const Error& error) {
+  const bool is_choice =
+      error.kind() == ErrorKind::kUsage || error.kind() == ErrorKind::kUnavailable;
+  if (!is_choice) return error;
+  std::optional<Tuning> nearest;
+  try {
+    nearest = nearest_legal(problem, tuning);
+  } catch (const Error&) {
+    return error;  // The strategy has no name that is known.
+  }
+  if (!nearest) return error;
+  std::string hint = error.hint();
+  if (!hint.empty()) hint += "; ";
+  return Error(error.kind(), error.what(),
+               hint + "nearest legal: " + options_text(tuning, *nearest));
+}
+
+}  // namespace ring

@@ -1,0 +1,28 @@
+#include "core/strategies/bidirectional_ring.h"
+
+#include "core/strategies/kv_routing.h"
+#include "core/strategies/query_ring.h"
+
+namespace ring {
+namespace {
+
+std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
+                                    const Partition& partition) {
+  require_forward(problem, "bidirectional-ring");
+  require_arrival_order(tuning, "bidirectional-ring");
+  return make_query_ring(problem, tuning, partition, ReturnOfPartials::kAtOnce);
+}
+
+}  // namespace
+
+Strategy bidirectional_ring_strategy() {
+  return {"bidirectional-ring",
+          "Q blocks walk one way, partial results go home the other way meanwhile",
+          "",
+          make,
+          {"per step S/P Hq Dqk b one way and S/P Hq (Dv + 1) 4 the other",
+           "own Q, K, V; depth Q buffers and 2 depth partial results",
+           "full-duplex links that would idle in one direction, as many KV heads as query heads"}};
+}
+
+}  // namespace ring

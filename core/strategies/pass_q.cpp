@@ -1,0 +1,28 @@
+#include "core/strategies/pass_q.h"
+
+#include "core/strategies/kv_routing.h"
+#include "core/strategies/query_ring.h"
+
+namespace ring {
+namespace {
+
+std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
+                                    const Partition& partition) {
+  require_forward(problem, "pass-q");
+  require_arrival_order(tuning, "pass-q");
+  return make_query_ring(problem, tuning, partition, ReturnOfPartials::kAtTheEnd);
+}
+
+}  // namespace
+
+Strategy pass_q_strategy() {
+  return {"pass-q",
+          "Q blocks walk round the ring, K and V stay; partial results come home in one all-to-all",
+          "",
+          make,
+          {"per hop S/P Hq Dqk b; then per other rank S/P Hq (Dv + 1) 4",
+           "own Q, K, V; depth Q buffers; P - 1 partial results",
+           "few queries over many keys: Q is smaller than K and V"}};
+}
+
+}  // namespace ring

@@ -1,0 +1,315 @@
+#include "core/strategies/query_ring.h"
+
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "core/payload.h"
+#include "core/strategies/attend_op.h"
+#include "core/strategies/kv_routing.h"
+
+namespace ring {
+namespace {
+
+constexpr int kQueryTrack = 0, kPartialTrack = 1, kTracks = 2;
+
+/// Who needs what, and how states are numbered: first one per own message, then those for the
+/// queries of others, then those that answers are received into.
+struct QueryPlan {
+  QueryPlan(const Problem& the_problem, const Tuning& the_tuning, const Partition& the_partition,
+            ReturnOfPartials when_to_return)
+      : problem(the_problem),
+        tuning(the_tuning),
+        partition(the_partition),
+        messages(partition, tuning),
+        when(when_to_return) {
+    last_steps.assign(static_cast<size_t>(ranks() * messages.rounds()), -1);
+    for (int shard = 0; shard < ranks(); ++shard) {
+      for (int64_t m = 0; m < messages.messages_of(shard); ++m) {
+        int step = ranks() - 2;
+        while (step >= 0 && !is_needed(shard, m, at(shard, step + 1))) --step;
+        last_step(shard, m) = step;
+      }
+    }
+  }
+  QueryPlan(const QueryPlan&) = delete;  // `messages` refers to `partition`.
+  QueryPlan& operator=(const QueryPlan&) = delete;
+
+  int ranks() const { return partition.ranks(); }
+  int at(int rank, int hops) const { return ((rank + hops) % ranks() + ranks()) % ranks(); }
+  bool is_needed(int shard, int64_t m, int rank) const {
+    const KeySlice rows = messages.message(shard, m);
+    return problem.mask.count_visible(slice(partition.shard(shard), rows.begin, rows.end),
+                                      partition.shard(rank)) > 0;
+  }
+  int& last_step(int shard, int64_t m) {
+    return last_steps[static_cast<size_t>(shard * messages.rounds() + m)];
+  }
+  int last_step(int shard, int64_t m) const {
+    return last_steps[static_cast<size_t>(shard * messages.rounds() + m)];
+  }
+
+  int32_t own_states() const { return static_cast<int32_t>(messages.rounds()); }
+  int32_t foreign_states() const {
+    if (ranks() == 1) return 0;
+    return when == ReturnOfPartials::kAtOnce
+               ? tuning.pipeline_depth
+               : static_cast<int32_t>((ranks() - 1) * messages.rounds());
+  }
+  int32_t answer_states() const { return ranks() > 1 ? tuning.pipeline_depth : 0; }
+
+  const Problem problem;
+  const Tuning tuning;
+  const Partition partition;
+  const ShardMessages messages;
+  const ReturnOfPartials when;
+  std::vector<int> last_steps;  ///< (shard, m): step of the last hop, -1 for none.
+};
+
+using Points = std::vector<LanePoint>;
+
+class QueryStream : public RankStream {
+ public:
+  QueryStream(const QueryPlan& plan, int rank)
+      : plan_(plan),
+        rank_(rank),
+        writer_(1 + 2 * kTracks * plan.tuning.lanes),
+        buffers_(static_cast<size_t>(plan.tuning.pipeline_depth)),
+        foreign_(static_cast<size_t>(plan.foreign_states())),
+        answers_(static_cast<size_t>(plan.answer_states())) {}
+
+  bool next(OpBatch& batch) override {
+    if (is_finished_) return false;
+    const size_t before = batch.ops.size();
+    while (batch.ops.size() == before && !is_finished_) advance(batch);
+    return batch.ops.size() > before;
+  }
+
+ private:
+  /// A partial result that this rank gives, or waits for.
+  struct Partial {
+    int shard = 0;
+    int64_t m = 0;
+    int step = 0, peer = 0;
+    int32_t state = 0;
+    std::optional<LanePoint> ready;
+  };
+
+  void advance(OpBatch& batch) {
+    if (round_ == plan_.messages.rounds()) {
+      finish(batch);
+      return;
+    }
+    if (step_ < 0) {
+      if (round_ < plan_.messages.messages_of(rank_)) own_message(batch);
+    } else {
+      const int shard = plan_.at(rank_, -1 - step_);
+      if (round_ < plan_.messages.messages_of(shard) && plan_.last_step(shard, round_) >= step_) {
+        received_message(shard, batch);
+      }
+      if (plan_.when == ReturnOfPartials::kAtOnce) collect_answers(1, batch);
+      expect_answer();
+    }
+    if (++step_ == plan_.ranks() - 1) {
+      step_ = -1;
+      ++round_;
+    }
+  }
+
+  void own_message(OpBatch& batch) {
+    const KeySlice rows = plan_.messages.message(rank_, round_);
+    own_.emplace_back(plan_.problem, plan_.tuning, plan_.partition,
+                      RowPlace{rank_, rows, kHomeBuffer, rows.begin, static_cast<int32_t>(round_)});
+    pass_on(rank_, rows, kHomeBuffer, {}, batch);
+    attend(own_.back(), {}, batch);
+  }
+
+  void received_message(int shard, OpBatch& batch) {
+    const KeySlice rows = plan_.messages.message(shard, round_);
+    const auto slot = static_cast<size_t>(received_ % plan_.tuning.pipeline_depth);
+    const auto buffer = static_cast<int32_t>(slot);
+    Op op = query_op(OpKind::kReceive, shard, rows, buffer);
+    op.peer = plan_.at(rank_, -1);
+    op.lane = lane_of(kQueryTrack, true, received_++);
+    op.step = step_ + 1;
+    const LanePoint arrived = writer_.append(op, buffers_[slot], batch);
+    buffers_[slot] = pass_on(shard, rows, buffer, {&arrived, 1}, batch);
+    if (!plan_.is_needed(shard, round_, rank_)) return;
+    buffers_[slot].push_back(answer(shard, rows, buffer, arrived, batch));
+  }
+
+  /// Attends the rows of another rank and turns the state into a partial result for it.
+  LanePoint answer(int shard, KeySlice rows, int32_t buffer, LanePoint arrived, OpBatch& batch) {
+    const auto slot = static_cast<size_t>(answered_++ % plan_.foreign_states());
+    const auto state = plan_.own_states() + static_cast<int32_t>(slot);
+    AttendWriter attends(plan_.problem, plan_.tuning, plan_.partition,
+                         RowPlace{shard, rows, buffer, 0, state});
+    Points deps = foreign_[slot];
+    deps.push_back(arrived);
+    attend(attends, deps, batch);
+    const LanePoint ready = attends.finalize_partial(step_ + 1, writer_, batch);
+    const Partial partial{shard, round_, step_, shard, state, ready};
+    if (plan_.when == ReturnOfPartials::kAtOnce) {
+      foreign_[slot] = {give(partial, batch)};
+    } else {
+      given_.push_back(partial);
+    }
+    return ready;
+  }
+
+  /// At this step another rank works on a message of this one; its answer will come.
+  void expect_answer() {
+    const int other = plan_.at(rank_, 1 + step_);
+    if (round_ >= plan_.messages.messages_of(rank_) || plan_.last_step(rank_, round_) < step_ ||
+        !plan_.is_needed(rank_, round_, other)) {
+      return;
+    }
+    const auto slot = static_cast<int32_t>(expected_++ % plan_.answer_states());
+    const int32_t state = plan_.own_states() + plan_.foreign_states() + slot;
+    awaited_.push_back({rank_, round_, step_, other, state, std::nullopt});
+  }
+
+  /// Receives and merges what is awaited, all but the last `keep` answers: those are still under
+  /// way, and merging them now would hold up computation.
+  void collect_answers(size_t keep, OpBatch& batch) {
+    while (awaited_.size() > keep) {
+      const Partial partial = awaited_.front();
+      awaited_.pop_front();
+      Points& free = answers_[static_cast<size_t>(partial.state - plan_.own_states() -
+                                                  plan_.foreign_states())];
+      Op op = partial_op(OpKind::kReceive, partial);
+      op.lane = lane_of(kPartialTrack, true, taken_++);
+      const LanePoint arrived = writer_.append(op, free, batch);
+      AttendWriter& own = own_[static_cast<size_t>(partial.m)];
+      free = {own.merge(partial.state, op.step, {&arrived, 1}, writer_, batch)};
+    }
+  }
+
+  void finish(OpBatch& batch) {
+    for (const Partial& partial : given_) give(partial, batch);
+    collect_answers(0, batch);
+    for (AttendWriter& own : own_) own.finalize(writer_, batch);
+    is_finished_ = true;
+  }
+
+  LanePoint give(const Partial& partial, OpBatch& batch) {
+    Op op = partial_op(OpKind::kSend, partial);
+    op.lane = lane_of(kPartialTrack, false, given_count_++);
+    return writer_.append(op, {&*partial.ready, 1}, batch);
+  }
+
+  Op partial_op(OpKind kind, const Partial& partial) const {
+    const KeySlice rows = plan_.messages.message(partial.shard, partial.m);
+    Op op = row_op(kind, Payload::kPartial, partial.shard, rows);
+    op.message = (plan_.ranks() + partial.shard) * plan_.messages.rounds() + partial.m;
+    op.peer = partial.peer;
+    op.state = partial.state;
+    op.step = partial.step + 1;
+    return op;
+  }
+
+  Op query_op(OpKind kind, int shard, KeySlice rows, int32_t buffer) const {
+    Op op = row_op(kind, Payload::kQuery, shard, rows);
+    op.message = shard * plan_.messages.rounds() + round_;
+    op.buffer = buffer;
+    op.buffer_begin = buffer == kHomeBuffer ? rows.begin : 0;
+    return op;
+  }
+
+  Op row_op(OpKind kind, Payload payload, int shard, KeySlice rows) const {
+    Op op;
+    op.kind = kind;
+    op.payload = payload;
+    op.q_shard = shard;
+    op.q_begin = rows.begin;
+    op.q_end = rows.end;
+    op.head_end = static_cast<int32_t>(plan_.problem.heads);
+    op.bytes =
+        payload_bytes(plan_.problem, payload, {0, plan_.problem.heads}, rows.end - rows.begin);
+    return op;
+  }
+
+  Points pass_on(int shard, KeySlice rows, int32_t buffer, std::span<const LanePoint> deps,
+                 OpBatch& batch) {
+    if (plan_.last_step(shard, round_) <= step_) return {};
+    Op op = query_op(OpKind::kSend, shard, rows, buffer);
+    op.peer = plan_.at(rank_, 1);
+    op.lane = lane_of(kQueryTrack, false, sent_++);
+    op.step = step_ + 2;
+    return {writer_.append(op, deps, batch)};
+  }
+
+  void attend(AttendWriter& attends, std::span<const LanePoint> deps, OpBatch& batch) {
+    const KeySlice keys{0, plan_.partition.shard_tokens(rank_)};
+    for (int64_t i = 0; i < plan_.messages.blocks_of(keys); ++i) {
+      const KeySlice block = plan_.messages.block(keys, i);
+      const AttendPlace place{rank_, block, kHomeBuffer, block.begin, step_ + 1};
+      if (attends.append(place, deps, writer_, batch)) deps = {};  // The lane is in order.
+    }
+  }
+
+  int32_t lane_of(int track, bool is_receive, int64_t count) const {
+    const int lanes = plan_.tuning.lanes;
+    return 1 + (2 * track + (is_receive ? 1 : 0)) * lanes + static_cast<int32_t>(count % lanes);
+  }
+
+  const QueryPlan& plan_;
+  const int rank_;
+  OpWriter writer_;
+  std::deque<AttendWriter> own_;  ///< By own message.
+  std::vector<Points> buffers_;   ///< What must have read a query buffer before it is free again.
+  std::vector<Points> foreign_, answers_;  ///< The same of states.
+  std::vector<Partial> given_;
+  std::deque<Partial> awaited_;
+  int64_t received_ = 0, sent_ = 0, answered_ = 0, expected_ = 0, taken_ = 0, given_count_ = 0;
+  int64_t round_ = 0;
+  int step_ = -1;
+  bool is_finished_ = false;
+};
+
+class QuerySource : public ProgramSource {
+ public:
+  QuerySource(const Problem& problem, const Tuning& tuning, const Partition& partition,
+              ReturnOfPartials when)
+      : plan_(problem, tuning, partition, when) {}
+
+  int ranks() const override { return plan_.ranks(); }
+  int lanes() const override { return 1 + 2 * kTracks * plan_.tuning.lanes; }
+  std::unique_ptr<RankStream> stream(int rank) const override {
+    return std::make_unique<QueryStream>(plan_, rank);
+  }
+  const Problem* problem() const override { return &plan_.problem; }
+  std::string name() const override { return plan_.tuning.strategy; }
+
+  RankStorage storage(int rank) const override {
+    RankStorage storage;
+    storage.query_tokens = storage.home_tokens = plan_.partition.shard_tokens(rank);
+    storage.states = 0;
+    const auto heads = static_cast<int32_t>(plan_.problem.heads);
+    const Tokens rows = plan_.messages.message_tokens();
+    for (int64_t m = 0; m < plan_.messages.rounds(); ++m) {
+      const bool is_own = m < plan_.messages.messages_of(rank);
+      const KeySlice own = plan_.messages.message(rank, is_own ? m : 0);
+      storage.shaped_states.push_back({is_own ? own.end - own.begin : 0, 0, heads});
+    }
+    const int others = plan_.foreign_states() + plan_.answer_states();
+    storage.shaped_states.insert(storage.shaped_states.end(), static_cast<size_t>(others),
+                                 {rows, 0, heads});
+    const int buffers = plan_.ranks() > 1 ? plan_.tuning.pipeline_depth : 0;
+    storage.shaped_buffers.assign(static_cast<size_t>(buffers),
+                                  {Payload::kQuery, rows, 0, heads, -1});
+    return storage;
+  }
+
+ private:
+  QueryPlan plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<ProgramSource> make_query_ring(const Problem& problem, const Tuning& tuning,
+                                               const Partition& partition, ReturnOfPartials when) {
+  return std::make_unique<QuerySource>(problem, tuning, partition, when);
+}
+
+}  // namespace ring

@@ -1,0 +1,59 @@
+#include "experiments/strategy_numbers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "core/legality.h"
+#include "core/payload.h"
+
+namespace ring {
+
+StrategyNumbers count_numbers(const RingProgram& program) {
+  StrategyNumbers numbers;
+  std::set<int32_t> steps;
+  for (const RankProgram& rank : program.rank_programs) {
+    std::map<int32_t, Bytes> by_step;
+    Bytes sent = 0;
+    for (const Op& op : rank.ops) {
+      if (op.kind != OpKind::kSend) continue;
+      sent += op.bytes;
+      by_step[op.step] += op.bytes;
+      steps.insert(op.step);
+    }
+    numbers.sent_bytes = std::max(numbers.sent_bytes, sent);
+    for (const auto& [step, bytes] : by_step)
+      numbers.sent_per_step_bytes = std::max(numbers.sent_per_step_bytes, bytes);
+    numbers.memory_bytes =
+        std::max(numbers.memory_bytes, storage_bytes(program.problem, rank.storage));
+  }
+  numbers.steps = static_cast<int>(steps.size());
+  return numbers;
+}
+
+std::vector<StrategyChoice> choose_strategies(const Problem& problem, const Tuning& tuning) {
+  std::vector<StrategyChoice> choices;
+  for (const Strategy& strategy : all_strategies()) {
+    StrategyChoice choice;
+    choice.strategy = &strategy;
+    choice.tuning = tuning;
+    if (find_strategy(tuning.strategy).name != strategy.name)
+      choice.tuning.strategy = std::string(strategy.name);
+    try {
+      plan_exactly(problem, choice.tuning);
+      choice.is_legal = true;
+    } catch (const Error& error) {
+      choice.refusal = error.what();
+      const std::optional<Tuning> nearest = nearest_legal(problem, choice.tuning);
+      if (nearest && find_strategy(nearest->strategy).name == strategy.name) {
+        choice.tuning = *nearest;
+        choice.is_legal = true;
+      }
+    }
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+}  // namespace ring
