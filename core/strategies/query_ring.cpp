@@ -36,7 +36,8 @@ struct QueryPlan {
   QueryPlan& operator=(const QueryPlan&) = delete;
 
   int ranks() const { return partition.ranks(); }
-  int at(int rank, int hops) const { return ((rank + hops) % ranks() + ranks()) % ranks(); }
+  /// The rank `hops` hops on. Queries go to the rank before, whose keys causal masks let them see.
+  int at(int rank, int hops) const { return ((rank - hops) % ranks() + ranks()) % ranks(); }
   bool is_needed(int shard, int64_t m, int rank) const {
     const KeySlice rows = messages.message(shard, m);
     return problem.mask.count_visible(slice(partition.shard(shard), rows.begin, rows.end),

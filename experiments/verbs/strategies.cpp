@@ -1,10 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "core/error.h"
+#include "core/formats/file_io.h"
 #include "core/formats/program_json.h"
+#include "core/formats/space_time_svg.h"
 #include "core/legality.h"
 #include "core/strategy.h"
 #include "experiments/json.h"
+#include "experiments/machine_choice.h"
+#include "experiments/prediction.h"
 #include "experiments/report.h"
 #include "experiments/setup.h"
 #include "experiments/strategy_numbers.h"
@@ -29,7 +36,11 @@ class StrategiesVerb final : public Verb {
   void declare(VerbOptions& options) override {
     setup_.declare_problem(options);
     setup_.declare_tuning(options);
+    setup_.declare_machine(options);
     setup_.declare_scenario(options);
+    options.heading("Output");
+    options.text("--pictures", pictures_, "FOLDER",
+                 "Draw a space-time diagram of every strategy, as simulated on the machine");
   }
 
   int run(VerbContext& context) override {
@@ -40,7 +51,9 @@ class StrategiesVerb final : public Verb {
     for (StrategyChoice& choice : choose_strategies(scenario.problem, scenario.tuning)) {
       Listed entry{std::move(choice), {}};
       if (entry.choice.is_legal) {
-        entry.numbers = count_numbers(plan(scenario.problem, entry.choice.tuning));
+        const RingProgram program = plan(scenario.problem, entry.choice.tuning);
+        entry.numbers = count_numbers(program);
+        if (pictures_) draw(program, scenario, context.console);
       }
       listed.push_back(std::move(entry));
     }
@@ -54,6 +67,21 @@ class StrategiesVerb final : public Verb {
 
  private:
   static constexpr int kDefaultRanks = 8;
+
+  void draw(const RingProgram& program, const Scenario& scenario, Console& console) const {
+    const MachineChoice machine = choose_machine(scenario.machine);
+    const SimulationResult result =
+        simulate(program, machine.machine, simulation_options(scenario));
+    std::string name = program.tuning.strategy;
+    std::replace(name.begin(), name.end(), ':', '-');
+    std::filesystem::create_directories(*pictures_);
+    const std::string path = (std::filesystem::path(*pictures_) / (name + ".svg")).string();
+    SpaceTimeOptions options;
+    options.title = fmt::format("{}: {}, {} ranks", program.tuning.strategy,
+                                program.problem.mask.text(), program.ranks());
+    write_file(path, space_time_svg(program, result.timeline, options));
+    console.note("wrote " + path);
+  }
 
   static std::string title(const Strategy& strategy) {
     std::string text(strategy.name);
@@ -128,6 +156,7 @@ class StrategiesVerb final : public Verb {
   }
 
   SetupOptions setup_;
+  std::optional<std::string> pictures_;
 };
 
 }  // namespace

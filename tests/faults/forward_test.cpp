@@ -1,8 +1,9 @@
-// Faults that users of ring attention met elsewhere, as far as forward runs can show them.
+// Faults that forward runs show: F5, F6, F8, F11, F13, F14, F16, F17, F19, F20, F27, F29.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ using testing_support::FunctionData;
 using testing_support::mean_position_data;
 using testing_support::oracle;
 using testing_support::Output;
+using testing_support::relative_rms;
 using testing_support::run_once;
 
 Problem one_head(Mask mask) {
@@ -55,6 +57,38 @@ TEST(Faults, F5TheLogarithmOfTheSumIsNatural) {
     EXPECT_NEAR(output.out[0], 0.731059, 1e-6);
     EXPECT_NEAR(output.lse[0], 1.313262, 1e-6);
   }
+}
+
+double max_error(const std::vector<double>& actual, const std::vector<double>& exact) {
+  double worst = 0;
+  for (size_t i = 0; i < actual.size(); ++i)
+    worst = std::max(worst, std::fabs(actual[i] - exact[i]));
+  return worst;
+}
+
+// Outputs that come back in bf16 at every hop lose more with every hop. One rounding to bf16 at
+// the end is 2^-9 relative, whatever the ring size.
+TEST(Faults, F6Bf16ErrorDoesNotGrowWithTheRing) {
+  Problem problem;
+  problem.heads = 4;
+  problem.kv_heads = 2;
+  problem.dtype = DType::kBF16;
+  problem.mask = Mask::causal(512);
+  problem.head_dim = problem.head_dim_v = 128;
+  const SeededData data(12);
+  const Output exact = oracle(problem, data);
+  std::map<int, double> worst, mean;
+  for (const int ranks : {1, 2, 4, 8}) {
+    Tuning tuning;
+    tuning.ranks = ranks;
+    tuning.block_tokens = 32;
+    const Output actual = run_once(problem, tuning, data);
+    worst[ranks] = max_error(actual.out, exact.out);
+    mean[ranks] = relative_rms(actual.out, exact.out);
+    EXPECT_LE(worst[ranks], 1.5 * worst[1]) << ranks;
+    EXPECT_LE(mean[ranks], 1.5 * mean[1]) << ranks;
+  }
+  EXPECT_LE(mean[1], std::ldexp(1.0, -8));
 }
 
 TEST(Faults, F8ZigzagWithoutACausalMask) {
