@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/count_list.h"
 #include "core/error.h"
+#include "core/legality.h"
 #include "core/strategy.h"
 
 namespace ring {
@@ -15,27 +17,20 @@ namespace {
 
 constexpr int64_t kUsualWindow = 4096;
 
-/// A parameter with which the strategy can cut a small problem over `ranks`; 1 if none is found.
-int usable_parameter(const Strategy& strategy, int ranks) {
+/// The strategy as it can cut a small problem over `ranks`, with a parameter where it needs one;
+/// empty when it cannot.
+std::string usable_text(const Strategy& strategy, int ranks) {
   Problem problem;
   problem.mask = Mask::full(4 * int64_t{ranks});
   Tuning tuning;
   tuning.ranks = ranks;
   tuning.block_tokens = 1;
   tuning.partition = "contiguous";
-  const auto works = [&](int parameter) {
-    tuning.strategy = fmt::format("{}:{}", strategy.name, parameter);
-    try {
-      plan_source(problem, tuning);
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  };
-  for (int parameter = 2; parameter < std::min(ranks, 64); ++parameter) {
-    if (works(parameter)) return parameter;
-  }
-  return 1;
+  tuning.strategy = std::string(strategy.name);
+  const std::optional<Tuning> legal = nearest_legal(problem, tuning);
+  const bool is_usable =
+      legal && legal->ranks == ranks && kind_of(legal->strategy) == strategy.name;
+  return is_usable ? legal->strategy : std::string();
 }
 
 std::string even_bounds(std::string_view kind, int64_t seq_len) {
@@ -59,6 +54,7 @@ std::vector<ChoiceForm> mask_forms(int64_t seq_len) {
        even_bounds("docs-full", seq_len)},
       {"groups", "bounds 0,...,length", "full within groups, causal across them",
        even_bounds("groups", seq_len)},
+      {"decode", "tokens", "only the last tokens ask, each for all before it", "decode:1"},
   };
 }
 
@@ -70,7 +66,11 @@ std::vector<ChoiceForm> partition_forms(int64_t seq_len, int ranks) {
   }
   return {
       {"zigzag", "", "a chunk from the front and one from the back: causal work is even", "zigzag"},
+      {"doc-zigzag", "", "every document of the mask dealt like zigzag", "doc-zigzag"},
       {"contiguous", "", "one piece a rank", "contiguous"},
+      {"shorter-last", "", "equal pieces, the last ranks get what is left", "shorter-last"},
+      {"balanced", "one speed a rank", "pieces of equal work under the mask, or as the speeds are",
+       fmt::format("balanced:{}", fmt::join(std::vector<int>(lengths.size(), 1), ","))},
       {"striped", "tokens", "stripes dealt in turn", "striped:1"},
       {"uneven", "one length a rank", "pieces of given lengths",
        fmt::format("uneven:{}", fmt::join(lengths, ","))},
@@ -80,11 +80,10 @@ std::vector<ChoiceForm> partition_forms(int64_t seq_len, int ranks) {
 std::vector<ChoiceForm> strategy_forms(int ranks) {
   std::vector<ChoiceForm> forms;
   for (const Strategy& strategy : all_strategies()) {
-    ChoiceForm form{std::string(strategy.name), std::string(strategy.parameter),
-                    std::string(strategy.summary), std::string(strategy.name)};
-    if (!form.parameter.empty())
-      form.example += fmt::format(":{}", usable_parameter(strategy, ranks));
-    forms.push_back(std::move(form));
+    std::string example = usable_text(strategy, ranks);
+    if (example.empty()) continue;
+    forms.push_back({std::string(strategy.name), std::string(strategy.parameter),
+                     std::string(strategy.summary), std::move(example)});
   }
   return forms;
 }
@@ -109,6 +108,9 @@ Problem with_seq_len(const Problem& problem, int64_t seq_len) {
     }
     bounds.back() = seq_len;
     changed.mask = Mask::parse(fmt::format("{}:{}", kind, fmt::join(bounds, ",")), seq_len);
+  } else if (kind == "decode") {
+    const int64_t tokens = parse_count(parameter_of(text), "decoded tokens");
+    changed.mask = Mask::decode(seq_len, std::min(tokens, seq_len));
   } else if (kind == "prefix") {
     const int64_t prefix = parse_count(parameter_of(text), "prefix");
     changed.mask = Mask::prefix_lm(seq_len, std::min(prefix, seq_len));

@@ -21,9 +21,10 @@ struct ChoiceForm {
 
 /// What Mask::parse reads for sequences of `seq_len` tokens.
 std::vector<ChoiceForm> mask_forms(int64_t seq_len);
-/// What Partition::parse reads for `seq_len` tokens over `ranks` ranks.
+/// What make_partition reads for `seq_len` tokens over `ranks` ranks.
 std::vector<ChoiceForm> partition_forms(int64_t seq_len, int ranks);
-/// All strategies; the example parameter divides `ranks` where it must.
+/// The strategies that can run on `ranks` ranks; the example has a parameter that fits where it
+/// must.
 std::vector<ChoiceForm> strategy_forms(int ranks);
 
 /// "window:4096" -> "window".

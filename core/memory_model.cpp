@@ -1,5 +1,7 @@
 #include "core/memory_model.h"
 
+#include "core/payload.h"
+
 namespace ring {
 
 Bytes backward_bytes(const Problem& problem, const RankStorage& storage) {
@@ -15,13 +17,26 @@ Bytes backward_bytes(const Problem& problem, const RankStorage& storage) {
 
 Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
   constexpr Bytes kFloat = 4;
-  const int64_t rows = problem.batch * problem.heads * storage.query_tokens;
-  const Bytes element = size_bytes(problem.dtype);
-  return rows * (problem.head_dim + problem.head_dim_v) * element + rows * kFloat +
-         problem.kv_bytes(storage.home_tokens) +
-         storage.buffers * problem.kv_bytes(storage.buffer_tokens) +
-         storage.states * rows * (problem.head_dim_v + 2) * kFloat +
-         storage.query_buffers * problem.query_side_bytes(storage.query_buffer_tokens) +
+  const HeadRange all{0, problem.heads};
+  const Tokens rows = storage.query_tokens;
+  Bytes sum = storage.scratch_bytes + payload_bytes(problem, Payload::kOutput, all, rows) +
+              problem.batch * problem.heads * rows * kFloat +  // lse
+              storage.states * state_bytes(problem, all, rows) +
+              storage.buffers * problem.kv_bytes(storage.buffer_tokens);
+  if (storage.has_home_inputs) {
+    sum +=
+        payload_bytes(problem, Payload::kQuery, all, rows) + problem.kv_bytes(storage.home_tokens);
+  }
+  for (const BufferShape& shape : storage.shaped_buffers) {
+    const HeadRange heads = query_heads(problem, shape.head_begin, shape.head_end);
+    sum += payload_bytes(problem, shape.payload, heads, shape.tokens);
+    if (shape.payload == Payload::kOutput)
+      sum += problem.batch * heads.count() * shape.tokens * kFloat;
+  }
+  for (const StateShape& shape : storage.shaped_states) {
+    sum += state_bytes(problem, query_heads(problem, shape.head_begin, shape.head_end), shape.rows);
+  }
+  return sum + storage.query_buffers * problem.query_side_bytes(storage.query_buffer_tokens) +
          backward_bytes(problem, storage);
 }
 

@@ -6,8 +6,8 @@
 
 namespace ring {
 
-/// Queries and output with lse, own keys and values, receive buffers in the model dtype, and the
-/// attention states (u, m, l) in fp32.
+/// Queries and output with lse, own keys and values, buffers in the model dtype, the attention
+/// states (u, m, l) in fp32, and the scores of naive attention.
 Bytes rank_bytes(const Problem& problem, const RankStorage& storage);
 /// Of that, what the backward pass adds beside receive buffers of the query side: dO, (lse, delta),
 /// gradients and gradient buffers; 0 without one.

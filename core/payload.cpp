@@ -1,7 +1,5 @@
 #include "core/payload.h"
 
-#include <algorithm>
-
 namespace ring {
 namespace {
 
@@ -56,29 +54,6 @@ Bytes payload_bytes(const Problem& problem, Payload payload, HeadRange query_hea
 
 Bytes state_bytes(const Problem& problem, HeadRange query_heads, Tokens rows) {
   return problem.batch * rows * query_heads.count() * (problem.head_dim_v + 2) * kFloat;
-}
-
-Bytes storage_bytes(const Problem& problem, const RankStorage& storage) {
-  const HeadRange all{0, problem.heads};
-  const Tokens rows = storage.query_tokens;
-  Bytes sum = storage.scratch_bytes + payload_bytes(problem, Payload::kOutput, all, rows) +
-              problem.batch * problem.heads * rows * kFloat +  // lse
-              storage.states * state_bytes(problem, all, rows) +
-              storage.buffers * problem.kv_bytes(storage.buffer_tokens);
-  if (storage.has_home_inputs) {
-    sum +=
-        payload_bytes(problem, Payload::kQuery, all, rows) + problem.kv_bytes(storage.home_tokens);
-  }
-  for (const BufferShape& shape : storage.shaped_buffers) {
-    const HeadRange heads = query_heads(problem, shape.head_begin, shape.head_end);
-    sum += payload_bytes(problem, shape.payload, heads, shape.tokens);
-    if (shape.payload == Payload::kOutput)
-      sum += problem.batch * heads.count() * shape.tokens * kFloat;
-  }
-  for (const StateShape& shape : storage.shaped_states) {
-    sum += state_bytes(problem, query_heads(problem, shape.head_begin, shape.head_end), shape.rows);
-  }
-  return sum;
 }
 
 }  // namespace ring

@@ -24,7 +24,4 @@ Bytes payload_bytes(const Problem& problem, Payload payload, HeadRange query_hea
 /// Bytes of an attention state: u, m and l of `rows` rows, fp32.
 Bytes state_bytes(const Problem& problem, HeadRange query_heads, Tokens rows);
 
-/// Bytes that a rank keeps: inputs and output of its shard, buffers and states.
-Bytes storage_bytes(const Problem& problem, const RankStorage& storage);
-
 }  // namespace ring

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/legality.h"
-#include "core/payload.h"
+#include "core/memory_model.h"
 
 namespace ring {
 
@@ -26,7 +26,7 @@ StrategyNumbers count_numbers(const RingProgram& program) {
     for (const auto& [step, bytes] : by_step)
       numbers.sent_per_step_bytes = std::max(numbers.sent_per_step_bytes, bytes);
     numbers.memory_bytes =
-        std::max(numbers.memory_bytes, storage_bytes(program.problem, rank.storage));
+        std::max(numbers.memory_bytes, rank_bytes(program.problem, rank.storage));
   }
   numbers.steps = static_cast<int>(steps.size());
   return numbers;

@@ -8,9 +8,8 @@
 #include "core/legality.h"
 #include "core/program_check.h"
 #include "core/strategy.h"
+#include "core/wording.h"
 #include "experiments/json.h"
-#include "experiments/machine_choice.h"
-#include "experiments/prediction.h"
 #include "experiments/progress.h"
 #include "experiments/report.h"
 #include "experiments/report_json.h"
@@ -18,6 +17,8 @@
 #include "experiments/strategy_numbers.h"
 #include "experiments/table.h"
 #include "experiments/verb.h"
+#include "kernels/machine_choice.h"
+#include "sim/prediction.h"
 
 namespace ring {
 

@@ -89,8 +89,8 @@ class RunVerb final : public Verb {
                   fmt::format("stopped after {} of {} runs; what was measured is marked partial",
                               outcome.measurement.steps_ps.size(), repeat_.value_or(5)));
     }
-    const bool is_wrong = outcome.verification && !outcome.verification->is_right() &&
-                          !outcome.program.skips_pairs;
+    const bool is_wrong =
+        outcome.verification && !outcome.verification->is_right() && !outcome.program.skips_pairs;
     return is_wrong ? exit_code(ErrorKind::kWrongResult) : 0;
   }
 

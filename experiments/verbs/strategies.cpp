@@ -9,13 +9,14 @@
 #include "core/formats/space_time_svg.h"
 #include "core/legality.h"
 #include "core/strategy.h"
+#include "core/wording.h"
 #include "experiments/json.h"
-#include "experiments/machine_choice.h"
-#include "experiments/prediction.h"
 #include "experiments/report.h"
 #include "experiments/setup.h"
 #include "experiments/strategy_numbers.h"
 #include "experiments/verb.h"
+#include "kernels/machine_choice.h"
+#include "sim/prediction.h"
 
 namespace ring {
 

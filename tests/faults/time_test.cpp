@@ -7,6 +7,7 @@
 
 #include "core/efficiency.h"
 #include "core/error.h"
+#include "core/memory_model.h"
 #include "core/payload.h"
 #include "core/program_check.h"
 #include "core/program_text.h"
@@ -157,7 +158,7 @@ TEST(Faults, F30MemoryIsADoubleBuffer) {
     const Bytes own = payload_bytes(problem, Payload::kQuery, {0, 32}, kTokens) + kBlock +
                       payload_bytes(problem, Payload::kOutput, {0, 32}, kTokens);
     const Bytes lse = 32 * kTokens * 4;
-    EXPECT_EQ(storage_bytes(problem, storage) - own - lse,
+    EXPECT_EQ(rank_bytes(problem, storage) - own - lse,
               2 * kBlock + state_bytes(problem, {0, 32}, kTokens));
   }
 }
