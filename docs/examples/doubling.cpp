@@ -18,6 +18,10 @@ class DoublingRouting : public KvRouting {
   int tracks() const override { return std::max(std::bit_width(last()), 1); }
   int steps() const override { return plan_.ranks() - 1; }
   int shard_at(int rank, int64_t, int step) const override { return rank ^ (step + 1); }
+  int rank_at(int shard, int64_t, int step) const override { return shard ^ (step + 1); }
+  // Backward, every rank sends its share of the gradients straight home.
+  bool gathers_home() const override { return true; }
+  int gradient_track(int, int, int64_t) const override { return 0; }
 
   bool arrives(int shard, int64_t, int rank, int, Hop& from) const override {
     const int bit = std::bit_width(static_cast<unsigned>(shard ^ rank)) - 1;
@@ -38,7 +42,6 @@ class DoublingRouting : public KvRouting {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "doubling");
   if (!std::has_single_bit(static_cast<unsigned>(partition.ranks())))
     throw_usage("strategy doubling needs a power of two of ranks", "use --ranks 2, 4, 8 or 16");
   return make_kv_program(problem, tuning, partition, [](const KvPlan& plan) {
