@@ -15,18 +15,9 @@ Bytes backward_bytes(const Problem& problem, const RankStorage& storage) {
          problem.key_gradient_bytes(storage.home_tokens) + storage.gradient_buffers * travelling;
 }
 
-Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
+Bytes shaped_bytes(const Problem& problem, const RankStorage& storage) {
   constexpr Bytes kFloat = 4;
-  const HeadRange all{0, problem.heads};
-  const Tokens rows = storage.query_tokens;
-  Bytes sum = storage.scratch_bytes + payload_bytes(problem, Payload::kOutput, all, rows) +
-              problem.batch * problem.heads * rows * kFloat +  // lse
-              storage.states * state_bytes(problem, all, rows) +
-              storage.buffers * problem.kv_bytes(storage.buffer_tokens);
-  if (storage.has_home_inputs) {
-    sum +=
-        payload_bytes(problem, Payload::kQuery, all, rows) + problem.kv_bytes(storage.home_tokens);
-  }
+  Bytes sum = storage.scratch_bytes;
   for (const BufferShape& shape : storage.shaped_buffers) {
     const HeadRange heads = query_heads(problem, shape.head_begin, shape.head_end);
     sum += payload_bytes(problem, shape.payload, heads, shape.tokens);
@@ -35,6 +26,21 @@ Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
   }
   for (const StateShape& shape : storage.shaped_states) {
     sum += state_bytes(problem, query_heads(problem, shape.head_begin, shape.head_end), shape.rows);
+  }
+  return sum;
+}
+
+Bytes rank_bytes(const Problem& problem, const RankStorage& storage) {
+  constexpr Bytes kFloat = 4;
+  const HeadRange all{0, problem.heads};
+  const Tokens rows = storage.query_tokens;
+  Bytes sum = shaped_bytes(problem, storage) + payload_bytes(problem, Payload::kOutput, all, rows) +
+              problem.batch * problem.heads * rows * kFloat +  // lse
+              storage.states * state_bytes(problem, all, rows) +
+              storage.buffers * problem.kv_bytes(storage.buffer_tokens);
+  if (storage.has_home_inputs) {
+    sum +=
+        payload_bytes(problem, Payload::kQuery, all, rows) + problem.kv_bytes(storage.home_tokens);
   }
   return sum + storage.query_buffers * problem.query_side_bytes(storage.query_buffer_tokens) +
          backward_bytes(problem, storage);

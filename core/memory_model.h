@@ -12,6 +12,8 @@ Bytes rank_bytes(const Problem& problem, const RankStorage& storage);
 /// Of that, what the backward pass adds beside receive buffers of the query side: dO, (lse, delta),
 /// gradients and gradient buffers; 0 without one.
 Bytes backward_bytes(const Problem& problem, const RankStorage& storage);
+/// Of that, buffers and states of other rows or heads than those of the shard, and scores.
+Bytes shaped_bytes(const Problem& problem, const RankStorage& storage);
 /// Of all ranks.
 Bytes program_bytes(const RingProgram& program);
 

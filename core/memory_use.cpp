@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "core/error.h"
@@ -47,10 +48,14 @@ struct Holding {
 
 class BufferChanges {
  public:
+  /// `buffers`: how many receive buffers of K and V there are; those beyond are shaped.
+  explicit BufferChanges(int32_t buffers) : buffers_(buffers) {}
+
   /// In program order: the readers of a buffer stand before the receive that fills it anew.
   void add(const Op& op, const Slice* slice) {
-    // Gradient buffers count as held all the time.
+    // Gradient buffers, shaped buffers and states count as held all the time.
     if (op.buffer == kHomeBuffer || is_gradient(op.payload)) return;
+    if (op.payload != Payload::kQuerySide && op.buffer >= buffers_) return;
     Holding& holding = holdings_[{op.payload == Payload::kQuerySide, op.buffer}];
     if (op.kind == OpKind::kReceive) {
       release(holding);
@@ -75,6 +80,7 @@ class BufferChanges {
     if (!holding.is_read_later) changes_.push_back({holding.free_ps, -holding.bytes});
   }
 
+  const int32_t buffers_;
   std::map<std::pair<bool, int32_t>, Holding> holdings_;  ///< Of the query side or not; number.
   std::vector<Change> changes_;
 };
@@ -100,7 +106,8 @@ Bytes resident_bytes(const Problem& problem, const RankStorage& storage) {
                         problem.head_dim_v * element + kFloat +              // output, lse
                         storage.states * (problem.head_dim_v + 2) * kFloat;  // u, m, l
   return checked_add(checked_multiply(rows, per_row, "the bytes of a rank"),
-                     problem.kv_bytes(storage.home_tokens) + backward_bytes(problem, storage),
+                     problem.kv_bytes(storage.home_tokens) + backward_bytes(problem, storage) +
+                         shaped_bytes(problem, storage),
                      "the bytes of a rank");
 }
 
@@ -117,7 +124,7 @@ std::vector<RankMemoryUse> memory_use(const RingProgram& program, const Timeline
           rank.storage.query_buffers *
               program.problem.query_side_bytes(rank.storage.query_buffer_tokens);
     }
-    BufferChanges changes;
+    BufferChanges changes(program.has_attention ? rank.storage.buffers : INT32_MAX);
     for (size_t i = 0; i < rank.ops.size(); ++i) changes.add(rank.ops[i], slices[r][i]);
     use.bytes = curve_of(use.resident_bytes, changes.finish());
     uses.push_back(std::move(use));

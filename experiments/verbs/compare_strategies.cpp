@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/efficiency.h"
 #include "core/error.h"
 #include "core/formats/program_json.h"
 #include "core/legality.h"
@@ -107,13 +108,21 @@ class CompareStrategiesVerb final : public Verb {
     return row;
   }
 
+  static std::string on_other_ranks(const Row& row, const Row& best, int ranks) {
+    const int own = row.choice.tuning.ranks;
+    std::string text = fmt::format("on {} rank{}: {}", own, own == 1 ? "" : "s", row.spent_on);
+    if (own > 1 || !best.is_ranked(ranks)) return text;
+    const double efficiency = parallel_efficiency(seconds_from_picoseconds(row.time_ps),
+                                                  seconds_from_picoseconds(best.time_ps), ranks);
+    return text + fmt::format("; against it {} has an efficiency of {}",
+                              best.choice.tuning.strategy, format_percent(efficiency));
+  }
+
   /// Why this one is where it is, compared with the first.
   static std::string reason(const Row& row, const Row& best, int ranks) {
     if (!row.refusal.empty()) return row.refusal;
     if (!row.is_exact) return "not exact: the keys of other ranks are missing";
-    if (row.choice.tuning.ranks != ranks)
-      return fmt::format("on {} rank{}: {}", row.choice.tuning.ranks,
-                         row.choice.tuning.ranks == 1 ? "" : "s", row.spent_on);
+    if (row.choice.tuning.ranks != ranks) return on_other_ranks(row, best, ranks);
     if (&row == &best) return "its time goes to " + row.spent_on;
     if (row.low_ps() <= best.high_ps())
       return fmt::format("cannot be told from the first: {}", row.spent_on);

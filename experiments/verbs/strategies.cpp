@@ -34,6 +34,7 @@ class StrategiesVerb final : public Verb {
   std::string_view summary() const override {
     return "List the ways of cutting attention, with what each moves and holds";
   }
+  bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     setup_.declare_problem(options);
     setup_.declare_tuning(options);
