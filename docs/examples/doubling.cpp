@@ -1,5 +1,6 @@
 // Recursive doubling: in round k everybody exchanges all it has with the rank that differs in bit
 // k.
+#include <algorithm>
 #include <bit>
 
 #include "core/error.h"
@@ -15,7 +16,7 @@ class DoublingRouting : public KvRouting {
  public:
   explicit DoublingRouting(const KvPlan& plan) : plan_(plan) {}
 
-  int tracks() const override { return std::max(std::bit_width(last()), 1); }
+  int tracks() const override { return std::max(bits_of(plan_.ranks() - 1), 1); }
   int steps() const override { return plan_.ranks() - 1; }
   int shard_at(int rank, int64_t, int step) const override { return rank ^ (step + 1); }
   int rank_at(int shard, int64_t, int step) const override { return shard ^ (step + 1); }
@@ -24,18 +25,20 @@ class DoublingRouting : public KvRouting {
   int gradient_track(int, int, int64_t) const override { return 0; }
 
   bool arrives(int shard, int64_t, int rank, int, Hop& from) const override {
-    const int bit = std::bit_width(static_cast<unsigned>(shard ^ rank)) - 1;
+    const int bit = bits_of(shard ^ rank) - 1;
     from = {rank ^ (1 << bit), bit};
     return true;
   }
 
   void passes_on(int shard, int64_t, int rank, int, std::vector<Hop>& to) const override {
-    const int first = std::bit_width(static_cast<unsigned>(shard ^ rank));
-    for (int bit = first; (1 << bit) < plan_.ranks(); ++bit) to.push_back({rank ^ (1 << bit), bit});
+    for (int bit = bits_of(shard ^ rank); (1 << bit) < plan_.ranks(); ++bit)
+      to.push_back({rank ^ (1 << bit), bit});
   }
 
  private:
-  unsigned last() const { return static_cast<unsigned>(plan_.ranks() - 1); }
+  static int bits_of(int number) {
+    return static_cast<int>(std::bit_width(static_cast<unsigned>(number)));
+  }
 
   const KvPlan& plan_;
 };

@@ -87,7 +87,8 @@ TEST_P(Product, IsSoundOrRefusedWithTheNearestLegal) {
       }
     }
   }
-  EXPECT_GT(sound, 0);
+  const bool needs_parameter = GetParam() == "double-ring" || GetParam() == "ulysses-ring";
+  EXPECT_EQ(sound > 0, !needs_parameter);
 }
 
 std::vector<std::string> strategies() {
