@@ -103,11 +103,11 @@ struct Op {
   /// Read by attend and send, written by receive, copy and finalize. The home buffer stands for Q,
   /// K, V or output of the own shard, as the payload says.
   int32_t buffer = kHomeBuffer;
-  int32_t kv_shard = -1;                 ///< Rank whose keys these are.
-  int64_t kv_begin = 0, kv_end = 0;      ///< Keys, in local order of that shard.
-  int64_t buffer_begin = 0;              ///< Token of the buffer at which the op's first token lies.
-  int32_t q_shard = -1;                  ///< Rank whose query rows these are.
-  int64_t q_begin = 0, q_end = 0;        ///< Query rows, in local order of that shard.
+  int32_t kv_shard = -1;             ///< Rank whose keys these are.
+  int64_t kv_begin = 0, kv_end = 0;  ///< Keys, in local order of that shard.
+  int64_t buffer_begin = 0;          ///< Token of the buffer at which the op's first token lies.
+  int32_t q_shard = -1;              ///< Rank whose query rows these are.
+  int64_t q_begin = 0, q_end = 0;    ///< Query rows, in local order of that shard.
   int32_t head_begin = 0, head_end = 0;  ///< Query heads.
   int32_t q_buffer = kHomeBuffer;        ///< Attend: where the query rows lie.
   int64_t q_at = 0;  ///< Row of q_buffer (attend) or of buffer (copy, finalize) of row q_begin.
@@ -159,7 +159,7 @@ struct RankStorage {
   std::vector<BufferShape> shaped_buffers = {};  ///< Numbered from `buffers` on.
   std::vector<StateShape> shaped_states = {};    ///< Numbered from `states` on.
   Bytes scratch_bytes = 0;                       ///< Scores of naive attention.
-  bool has_home_inputs = true;  ///< False: Q, K and V of the own shard are not on the rank.
+  bool has_home_inputs = true;     ///< False: Q, K and V of the own shard are not on the rank.
   Tokens query_buffer_tokens = 0;  ///< Query rows of one receive buffer of the query side.
   int32_t query_buffers = 0;
   Tokens gradient_tokens = 0;  ///< Tokens of one gradient buffer.

@@ -75,8 +75,7 @@ void read_tuning(const TomlTable& table, const Problem& problem, Tuning& tuning)
   tuning.strategy = table.text("strategy").value_or(tuning.strategy);
   tuning.ranks = static_cast<int>(table.count("ranks", 1, INT_MAX).value_or(tuning.ranks));
   tuning.partition = table.text("partition").value_or(tuning.partition);
-  table.at_key("partition",
-               [&] { make_partition(tuning.partition, problem.mask, tuning.ranks); });
+  table.at_key("partition", [&] { make_partition(tuning.partition, problem.mask, tuning.ranks); });
   tuning.block_tokens = table.count("block", 1, INT64_MAX).value_or(tuning.block_tokens);
   tuning.blocks_per_message =
       table.count("blocks_per_message", 0, INT64_MAX).value_or(tuning.blocks_per_message);
