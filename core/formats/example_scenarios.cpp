@@ -10,6 +10,18 @@ namespace ring {
 namespace {
 
 constexpr std::array<ExampleScenario, 5> kExamples{{
+    {"2 nodes of 4, one NIC each", "a slow link in the ring: which hop does not hide?",
+     R"(name = "2 nodes of 4, one NIC each"
+machine = "cluster:nodes=2,gpus=4,nic-bandwidth=12.5GB/s"
+[problem]
+model = "llama-3-8b"
+seq = "64Ki"
+[tuning]
+ranks = 8
+block = "1Ki"
+blocks_per_message = 1
+depth = 2
+)"},
     {"8 A100, 32 Ki tokens", "one node: hops over NVLink against short attention",
      R"(name = "8 A100, 32 Ki tokens"
 machine = "dgx-a100"
@@ -19,17 +31,6 @@ seq = "32Ki"
 [tuning]
 ranks = 8
 block = "1Ki"
-depth = 2
-)"},
-    {"2 nodes of 4, one NIC each", "a slow link in the ring: which hop does not hide?",
-     R"(name = "2 nodes of 4, one NIC each"
-machine = "cluster:nodes=2,gpus=4,nic-bandwidth=25GB/s"
-[problem]
-model = "llama-3-70b"
-seq = "64Ki"
-[tuning]
-ranks = 8
-block = "2Ki"
 depth = 2
 )"},
     {"A late rank", "rank 3 computes 1.6 times as long as the others",

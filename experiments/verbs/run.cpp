@@ -77,6 +77,10 @@ class RunVerb final : public Verb {
     require_device(device_.value_or("cpu"));
     const Scenario scenario = setup_.resolve();
     if (setup_.print_config(scenario, context.console)) return 0;
+    if (scenario.what_if != ScenarioWhatIf()) {
+      throw_usage("the scenario asks what if, but a run is of this machine as it is",
+                  "leave out [what_if], or use ringscope simulate");
+    }
     RunOutcome outcome;
     outcome.program = plan(scenario.problem, scenario.tuning);
     require_sound(outcome.program);  // Refused before it is predicted or run.

@@ -80,6 +80,7 @@ AnswersDock::AnswersDock(Workspace& workspace, QWidget* parent)
   QGroupBox* balance = add_section(tr("Balance: share of time computing"));
   balance_ = new RankBars(content_);
   balance->layout()->addWidget(balance_);
+  add(balance_text_, balance, tr("Balance"));
   add(effects_, add_section(tr("What a change would buy")), tr("What a change would buy"));
   add(reasons_, add_section(tr("Why")), tr("Reasons"));
   add(bounds_, add_section(tr("No run can be faster than")), tr("Bounds"));
@@ -149,6 +150,7 @@ void AnswersDock::show_study() {
   set_text(warnings_, warnings.trimmed());
   metrics_->setText(table_of(metric_facts(study.result.metrics)));
   balance_->set_metrics(study.result.metrics);
+  set_text(balance_text_, qt(describe_balance(study.result.metrics)));
   effects_->setText(tr("working it out …"));
   reasons_->setText(tr("working it out …"));
 }
@@ -161,8 +163,9 @@ void AnswersDock::show_measured() {
 
 void AnswersDock::show_reasons() {
   const StudyReasons& reasons = *workspace_.reasons();
-  set_text(interval_, reasons.interval.coverage > 0 ? qt(describe(reasons.interval))
-                                                    : tr("no noise is known: no interval"));
+  set_text(interval_, reasons.interval.coverage > 0
+                          ? qt(describe(reasons.interval))
+                          : tr("no interval: the machine profile states no noise"));
   set_text(bottleneck_, tr("Spent on %1.").arg(qt(bottleneck_sentence(reasons.why.blame))));
   QString sentences;
   for (const std::string& sentence : reasons.why.sentences) {
@@ -186,6 +189,7 @@ void AnswersDock::show_refusal() {
   for (QLabel* label : {interval_, measured_, bottleneck_, machine_, warnings_})
     set_text(label, {});
   for (QLabel* label : {metrics_, effects_, reasons_}) label->setText(QStringLiteral("–"));
+  set_text(balance_text_, {});
   balance_->set_metrics({});
 }
 
@@ -226,7 +230,7 @@ QString AnswersDock::text() const {
   QString text;
   for (const QLabel* label :
        {time_, interval_, measured_, refusal_, bottleneck_, machine_, warnings_, metrics_,
-        memory_text_, effects_, reasons_, bounds_, selection_}) {
+        memory_text_, balance_text_, effects_, reasons_, bounds_, selection_}) {
     if (!label->text().isEmpty()) text += label->accessibleName() + ": " + label->text() + "\n";
   }
   return text;

@@ -59,6 +59,7 @@ class AnswersDock : public QDockWidget {
   QLabel* reasons_;
   QLabel* selection_;
   RankBars* balance_;
+  QLabel* balance_text_;
 };
 
 }  // namespace ring::gui

@@ -2,10 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/alone_times.h"
 #include "core/wording.h"
 
 namespace ring::gui {
+
+namespace {
+
+constexpr double kFelt = 5e-4;  ///< Less would be shown as 0.0 %.
+
+}  // namespace
 
 std::vector<Fact> metric_facts(const Metrics& metrics) {
   std::vector<Fact> facts;
@@ -15,7 +23,6 @@ std::vector<Fact> metric_facts(const Metrics& metrics) {
                      fmt::format("{} of {} a rank", duration_text(metrics.exposed_ps),
                                  duration_text(metrics.communication_ps)));
   facts.emplace_back("Overlap", format_percent(metrics.overlap));
-  facts.emplace_back("Balance", describe_balance(metrics));
   facts.emplace_back("Bytes sent", format_bytes(metrics.bytes_sent));
   return facts;
 }
@@ -63,10 +70,12 @@ std::string measured_text(const RunFile& run, const Study* study) {
 std::vector<Fact> effect_facts(const WhatIf& what_if) {
   std::vector<Fact> facts;
   for (const Effect& effect : what_if.effects) {
+    const bool is_felt = std::abs(effect.relative) >= kFelt;
     facts.emplace_back(fmt::format("{} {}", effect.parameter, effect.change),
-                       effect.can_finish ? fmt::format("{}  ({})", signed_percent(effect.relative),
-                                                       format_time(effect.makespan_ps))
-                                         : "cannot finish");
+                       !effect.can_finish ? "cannot finish"
+                       : !is_felt         ? "nothing"
+                                          : fmt::format("{}  ({})", signed_percent(effect.relative),
+                                                        format_time(effect.makespan_ps)));
   }
   return facts;
 }

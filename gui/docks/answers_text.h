@@ -14,7 +14,7 @@ namespace ring::gui {
 /// A label and what stands beside it.
 using Fact = std::pair<std::string, std::string>;
 
-/// Ratio, exposed communication, overlap, balance, speed.
+/// Ratio, exposed communication, overlap, speed.
 std::vector<Fact> metric_facts(const Metrics& metrics);
 /// What no run can be faster than, and by what.
 std::vector<Fact> bound_facts(const StudyPlan& plan);

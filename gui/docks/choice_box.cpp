@@ -11,22 +11,28 @@
 
 namespace ring::gui {
 
-ChoiceBox::ChoiceBox(const QString& label, const QString& help, QWidget* parent)
+ChoiceBox::ChoiceBox(const QString& label, const QString& help, bool is_tall, QWidget* parent)
     : QWidget(parent), kinds_(new QComboBox(this)), parameter_(new QLineEdit(this)) {
-  auto* row = new QHBoxLayout(this);
-  row->setContentsMargins(0, 0, 0, 0);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  auto* row = new QHBoxLayout;
+  column->addLayout(row);
   auto* name = new QLabel(label, this);
   name->setBuddy(kinds_);
   row->addWidget(name);
   row->addStretch(1);
   row->addWidget(kinds_);
-  row->addWidget(parameter_);
+  if (is_tall) {
+    column->addWidget(parameter_);
+  } else {
+    row->addWidget(parameter_);
+    parameter_->setFixedWidth(fontMetrics().averageCharWidth() * 12 + 16);
+  }
   kinds_->setAccessibleName(label);
   kinds_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   kinds_->setMaximumWidth(190);
   guard_wheel(*kinds_);
   parameter_->setAccessibleName(tr("Parameter of %1").arg(label));
-  parameter_->setFixedWidth(fontMetrics().averageCharWidth() * 12 + 16);
   setToolTip(help);
   connect(kinds_, &QComboBox::activated, this, &ChoiceBox::kind_chosen);
   connect(parameter_, &QLineEdit::editingFinished, this, &ChoiceBox::parameter_typed);

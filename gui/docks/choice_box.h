@@ -18,7 +18,8 @@ class ChoiceBox : public QWidget {
   Q_OBJECT
 
  public:
-  ChoiceBox(const QString& label, const QString& help, QWidget* parent = nullptr);
+  /// With `is_tall` the field has a line of its own, for long parameters.
+  ChoiceBox(const QString& label, const QString& help, bool is_tall, QWidget* parent = nullptr);
 
   void set_forms(const std::vector<ChoiceForm>& forms);
   void set_text(const QString& text);

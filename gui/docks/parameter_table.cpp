@@ -145,18 +145,38 @@ std::vector<NumberParameter> problem_parameters() {
        },
        [](const Scenario&) { return octaves(1024, 16.0 * 1024 * 1024); }, parse_whole,
        format_whole},
-      {"batch", "Batch", "", "Sequences computed together", kGroup,
+      {"batch",
+       "Batch",
+       "",
+       "Sequences computed together",
+       kGroup,
        [](const Scenario& s) { return tokens_of(s.problem.batch); },
        [](Scenario& s, double v) { s.problem.batch = std::max<int64_t>(1, whole(v)); },
-       [](const Scenario&) { return octaves(1, 64); }, parse_whole, format_whole},
-      {"heads", "Query heads", "", "Heads of Q", kGroup,
+       [](const Scenario&) { return octaves(1, 64); },
+       parse_whole,
+       format_whole,
+       {},
+       false},
+      {"heads",
+       "Query heads",
+       "",
+       "Heads of Q",
+       kGroup,
        [](const Scenario& s) { return tokens_of(s.problem.heads); },
        [](Scenario& s, double v) {
          s.problem.heads = std::max<int64_t>(1, whole(v));
          s.model.clear();
        },
-       [](const Scenario&) { return octaves(1, 128); }, parse_whole, format_whole},
-      {"kv_heads", "KV heads", "", "Heads of K and V; they divide the query heads", kGroup,
+       [](const Scenario&) { return octaves(1, 128); },
+       parse_whole,
+       format_whole,
+       {},
+       false},
+      {"kv_heads",
+       "KV heads",
+       "",
+       "Heads of K and V; they divide the query heads",
+       kGroup,
        [](const Scenario& s) { return tokens_of(s.problem.kv_heads); },
        [](Scenario& s, double v) {
          s.problem.kv_heads = std::max<int64_t>(1, whole(v));
@@ -169,8 +189,15 @@ std::vector<NumberParameter> problem_parameters() {
          }
          return divisors;
        },
-       parse_whole, format_whole},
-      {"head_dim", "Head dim", "", "Values of Q and K, and of V where it is alike", kGroup,
+       parse_whole,
+       format_whole,
+       {},
+       false},
+      {"head_dim",
+       "Head dim",
+       "",
+       "Values of Q and K, and of V where it is alike",
+       kGroup,
        [](const Scenario& s) { return tokens_of(s.problem.head_dim); },
        [](Scenario& s, double v) {
          const bool is_alike = s.problem.head_dim == s.problem.head_dim_v;
@@ -179,7 +206,10 @@ std::vector<NumberParameter> problem_parameters() {
          s.model.clear();
        },
        [](const Scenario&) { return std::vector<double>{16, 32, 64, 80, 96, 128, 160, 192, 256}; },
-       parse_whole, format_whole},
+       parse_whole,
+       format_whole,
+       {},
+       false},
   };
 }
 
@@ -214,10 +244,18 @@ std::vector<NumberParameter> tuning_parameters() {
        [](const Scenario& s) { return static_cast<double>(s.tuning.pipeline_depth); },
        [](Scenario& s, double v) { s.tuning.pipeline_depth = std::max(1, small(v)); },
        [](const Scenario&) { return whole_numbers(1, 16); }, parse_whole, format_whole},
-      {"lanes", "Lanes", "", "Send lanes and receive lanes of a rank", kGroup,
+      {"lanes",
+       "Lanes",
+       "",
+       "Send lanes and receive lanes of a rank",
+       kGroup,
        [](const Scenario& s) { return static_cast<double>(s.tuning.lanes); },
        [](Scenario& s, double v) { s.tuning.lanes = std::max(1, small(v)); },
-       [](const Scenario&) { return whole_numbers(1, 8); }, parse_whole, format_whole},
+       [](const Scenario&) { return whole_numbers(1, 8); },
+       parse_whole,
+       format_whole,
+       {},
+       false},
   };
 }
 
@@ -241,7 +279,8 @@ std::vector<NumberParameter> what_if_parameters() {
          s.noise_seed = whole(v);
          if (*s.noise_seed == 0) s.noise_seed.reset();
        },
-       [](const Scenario&) { return whole_numbers(0, 40); }, parse_whole, format_whole, "no noise"},
+       [](const Scenario&) { return whole_numbers(0, 40); }, parse_whole, format_whole, "no noise",
+       false},
       {"slow_rank", "Slow rank", "", "Which rank computes slowly", kGroup,
        [](const Scenario& s) { return static_cast<double>(slow_rank(s)); },
        [](Scenario& s, double v) {

@@ -29,6 +29,7 @@ struct NumberParameter {
   double (*parse)(std::string_view text) = nullptr;
   std::string (*format)(double value) = nullptr;
   std::string_view zero = {};  ///< What the value 0 is called instead: "whole shard".
+  bool has_slider = true;      ///< False for what is set once rather than tried out.
 };
 
 std::span<const NumberParameter> number_parameters();

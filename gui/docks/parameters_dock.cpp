@@ -43,7 +43,8 @@ SliderBoxText text_of(const NumberParameter& parameter) {
           qt(parameter.help),
           qt(parameter.zero),
           [&parameter](const QString& text) { return parameter.parse(text.toStdString()); },
-          [&parameter](double value) { return QString::fromStdString(parameter.format(value)); }};
+          [&parameter](double value) { return QString::fromStdString(parameter.format(value)); },
+          parameter.has_slider};
 }
 
 std::vector<ChoiceForm> machine_forms() {
@@ -127,7 +128,7 @@ QComboBox& ParametersDock::add_list(QVBoxLayout& column, const std::string& id,
 ChoiceBox& ParametersDock::add_choice(QVBoxLayout& column, const std::string& id,
                                       const QString& label, const QString& help,
                                       void (*set)(Scenario&, const std::string&)) {
-  auto* box = new ChoiceBox(label, help);
+  auto* box = new ChoiceBox(label, help, id == "machine");
   box->setObjectName(QString::fromStdString(id));
   column.addWidget(box);
   choices_[id] = box;

@@ -38,9 +38,11 @@ SliderBox::SliderBox(SliderBoxText text, QWidget* parent)
   auto* unit = new QLabel(text_.unit, this);
   unit->setMinimumWidth(QFontMetrics(font()).horizontalAdvance(QStringLiteral("tokens")));
   unit->setEnabled(false);
+  row->addSpacing(2);
   row->addWidget(unit);
   column->addLayout(row);
   column->addWidget(slider_);
+  slider_->setVisible(text_.has_slider);
 
   const QString name = text_.unit.isEmpty() ? text_.label : text_.label + ", " + text_.unit;
   slider_->setAccessibleName(name);
@@ -115,7 +117,9 @@ void SliderBox::typed() {
 
 void SliderBox::show_fault(const QString& fault) {
   box_->setToolTip(fault.isEmpty() ? text_.help : fault);
-  box_->setProperty("fault", !fault.isEmpty());
+  const bool is_faulty = !fault.isEmpty();
+  if (box_->property("fault").toBool() == is_faulty) return;  // A style sheet costs a millisecond.
+  box_->setProperty("fault", is_faulty);
   box_->setStyleSheet(fault.isEmpty() ? QString()
                                       : QStringLiteral("QLineEdit { border: 2px solid #D55E00; }"));
 }

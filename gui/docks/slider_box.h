@@ -17,6 +17,7 @@ struct SliderBoxText {
   /// Throws Error(kUsage) for what is no number.
   std::function<double(const QString&)> parse;
   std::function<QString(double)> format;
+  bool has_slider = true;
 };
 
 /// While the slider is dragged, `value_edited` comes between `drag_began` and `drag_ended`. Values

@@ -54,7 +54,7 @@ class Placer {
       layout_.nodes[static_cast<size_t>(processors[i])].at = on_circle(slot / places, kRingRadius);
       slot += host_of(processors[i]) != host_of(processors[(i + 1) % count]) ? 1.6 : 1;
     }
-    layout_.rank_radius = std::clamp(0.9 * std::numbers::pi * kRingRadius / places, 0.006, 0.045);
+    layout_.rank_radius = std::clamp(0.9 * std::numbers::pi * kRingRadius / places, 0.006, 0.036);
   }
 
   /// Mean direction of the processors of each host.

@@ -22,10 +22,10 @@ constexpr int kMostLabels = 64;       ///< With more ranks, numbers would cover 
 
 QString qt(const std::string& text) { return QString::fromStdString(text); }
 
-/// Blue over yellow to vermilion: readable with any colour vision, and by lightness alone.
+/// Grey over orange to vermilion: readable with any colour vision, and by width as well.
 QColor heat(double value) {
   const double v = std::clamp(value, 0.0, 1.0);
-  const QColor cold(0x56, 0xB4, 0xE9), warm(0xE6, 0x9F, 0x00), hot(0xD5, 0x5E, 0x00);
+  const QColor cold(0x9A, 0xA8, 0xB8), warm(0xE6, 0x9F, 0x00), hot(0xD5, 0x5E, 0x00);
   return v < 0.5 ? blended(cold, warm, v * 2) : blended(warm, hot, v * 2 - 1);
 }
 
@@ -215,7 +215,7 @@ void RingView::draw_hops(QPainter& painter, const Frame& frame) const {
     paths.push_back(path);
     const double value = hop_value(hop);
     painter.setBrush(Qt::NoBrush);
-    painter.setPen(QPen(heat(value), 2 + 4 * value));
+    painter.setPen(QPen(heat(value), 2 + 5 * value));
     painter.drawPath(path);
     const double cut = path.length() > 0 ? std::max(0.0, 1 - 1.2 * radius / path.length()) : 0;
     const QPointF tip = path.pointAtPercent(cut);

@@ -17,6 +17,12 @@ namespace {
 
 constexpr size_t kHeadBytes = 4096;
 
+OpenedFile open_run(const std::string& text, const std::string& path) {
+  OpenedRun opened{measured_of(parse_run(text, path))};
+  opened.measured.path = QString::fromStdString(path);
+  return opened;
+}
+
 OpenedFile open_session(const std::string& text, const std::string& path) {
   OpenedSession opened{parse_session(text, path), {}, {}};
   const Session& session = opened.session;
@@ -43,7 +49,7 @@ OpenedFile open_file(const std::string& path) {
   const FileKind kind = detect(text);
   switch (kind) {
     case FileKind::kRunFile:
-      return OpenedRun{read_measured(absolute)};
+      return open_run(text, absolute);
     case FileKind::kMachineFile:
       parse_machine(text, absolute);
       return OpenedMachine{absolute};
@@ -53,7 +59,7 @@ OpenedFile open_file(const std::string& path) {
       break;
   }
   // Broken files of ours are not told by their marks; their readers say best what is wrong.
-  if (head.find(kRunSchema) != std::string_view::npos) return OpenedRun{read_measured(absolute)};
+  if (head.find(kRunSchema) != std::string_view::npos) return open_run(text, absolute);
   if (kind == FileKind::kUnknown) {
     throw_usage(path + " is no file that the window can open",
                 "a scenario (.toml), a run, a session, a machine profile, or a model's "

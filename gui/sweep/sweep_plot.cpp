@@ -88,12 +88,9 @@ void SweepPlot::rebuild() {
   plot_->clearPlottables();
   plot_->clearItems();
   plot_->legend->setVisible(false);
-  while (plot_->plotLayout()->elementCount() > 1) {
-    plot_->plotLayout()->removeAt(plot_->plotLayout()->elementCount() - 1);
-  }
-  plot_->plotLayout()->simplify();
   place_points();
   apply_theme();
+  show_caption();
   switch (results_.kind) {
     case SweepKind::kBlockDepth:
       build_heat_map();
@@ -147,6 +144,21 @@ void SweepPlot::apply_theme() {
   }
   plot_->yAxis->setLabel({});
   plot_->xAxis->setLabel({});
+}
+
+void SweepPlot::show_caption() {
+  if (results_.caption.empty()) return;
+  auto* item = new QCPItemText(plot_);
+  item->position->setType(QCPItemPosition::ptViewportRatio);
+  item->position->setCoords(0.5, 0);
+  item->setPositionAlignment(Qt::AlignHCenter | Qt::AlignTop);
+  item->setText(
+      fontMetrics().elidedText(qt(results_.caption), Qt::ElideRight, plot_->width() - 24));
+  item->setColor(colors_of(theme_).faint);
+  item->setFont(font());
+  item->setPadding(QMargins(0, 5, 0, 0));
+  item->setClipToAxisRect(false);
+  plot_->axisRect()->setMinimumMargins(QMargins(15, fontMetrics().height() + 14, 15, 15));
 }
 
 void SweepPlot::add_text(double x, double y, const QString& text, const QColor& color) {
@@ -228,7 +240,11 @@ void SweepPlot::build_heat_map() {
     QString text = number ? qt(value_text(value_, *number)) : QString();
     if (!number) text = points[i].point.error.empty() ? tr("…") : tr("not possible");
     if (number && !points[i].point.fits) text += tr("\ntoo large");
-    if (best == i) text += tr("\n★ best");
+    if (best == i) {
+      text += tr("\n★ best");
+    } else if (number && best && value_ == CandidateValue::kTime) {
+      text += "\n" + qt(signed_percent(*number / *value_of(points[*best], value_) - 1));
+    }
     const double share = number ? (*number - range.lower) / range.size() : 0;
     add_text(places_[i].x(), places_[i].y(), text,
              !number        ? colors.faint
@@ -368,7 +384,7 @@ void SweepPlot::build_bars() {
     const auto number = value_of(results_.points[i], value_);
     QString text = number ? qt(value_text(value_, *number)) : tr("not possible");
     if (best == i) text += tr(" ★");
-    add_text(places_[i].x(), (number ? *number : 0) + top * 0.06, text,
+    add_text(places_[i].x(), (number ? *number : 0) + top * 0.035, text,
              number ? colors.text : colors.faint);
   }
 }

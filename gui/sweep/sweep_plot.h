@@ -22,7 +22,7 @@ QString title(SweepKind kind);
 struct SweepResults {
   SweepKind kind = SweepKind::kBlockDepth;
   Tuning current;       ///< Of the scenario that was swept.
-  int64_t seq_len = 0;  ///< Likewise.
+  std::string caption;  ///< What was swept, in words.
   std::vector<CandidateResult> points;
 };
 
@@ -60,6 +60,7 @@ class SweepPlot : public QWidget {
   void build_lines();
   void build_bars();
   void apply_theme();
+  void show_caption();
   void add_text(double x, double y, const QString& text, const QColor& color);
   void outline(size_t point);
   void set_y_ticks(double low, double high);

@@ -11,13 +11,19 @@
 #include "core/choices.h"
 #include "core/error.h"
 #include "core/machine_scaling.h"
+#include "core/wording.h"
 #include "gui/session/workspace.h"
 
 namespace ring::gui {
 
 namespace {
 
-constexpr int kMostRanks = 64;
+int processors_of(const Machine& machine) { return static_cast<int>(machine.processors.size()); }
+
+std::string caption_of(const Scenario& scenario) {
+  return describe(scenario.problem) + "; " + describe(scenario.tuning) + "; " +
+         (scenario.machine.empty() ? "this machine" : scenario.machine);
+}
 
 CandidateOptions options_for(SweepKind kind, const Scenario& scenario) {
   CandidateOptions options;
@@ -29,30 +35,20 @@ CandidateOptions options_for(SweepKind kind, const Scenario& scenario) {
 
 }  // namespace
 
-std::vector<Candidate> sweep_candidates(SweepKind kind, const Scenario& scenario) {
+std::vector<Candidate> sweep_candidates(SweepKind kind, const Scenario& scenario, int processors) {
   switch (kind) {
     case SweepKind::kBlockDepth:
       return block_depth_candidates(scenario.problem, scenario.tuning);
     case SweepKind::kSeqLen:
       return seq_len_candidates(scenario.problem, scenario.tuning);
     case SweepKind::kRingSize:
+      // More ranks than processors would share them: another question.
       return ring_size_candidates(scenario.problem, scenario.tuning,
-                                  std::max(kMostRanks, scenario.tuning.ranks));
+                                  std::max(processors, scenario.tuning.ranks));
     case SweepKind::kStrategies:
       return strategy_candidates(scenario.problem, scenario.tuning);
   }
   return {};
-}
-
-SweepResults run_sweep(SweepKind kind, const Scenario& scenario, const Machine& machine,
-                       const CandidateOptions& options) {
-  SweepResults results{kind, scenario.tuning, scenario.problem.seq_len(), {}};
-  CandidateOptions needed = options_for(kind, scenario);
-  needed.stop = options.stop;
-  needed.on_result = options.on_result;
-  needed.threads = options.threads;
-  results.points = evaluate(sweep_candidates(kind, scenario), machine, needed);
-  return results;
 }
 
 SweepTab::SweepTab(Workspace& workspace, QWidget* parent)
@@ -127,28 +123,30 @@ void SweepTab::showEvent(QShowEvent* event) {
 void SweepTab::run() {
   is_shown_once_ = true;
   swept_ = workspace_.scenario();
-  results_ = {kind(), swept_.tuning, swept_.problem.seq_len(), {}};
+  results_ = {kind(), swept_.tuning, caption_of(swept_), {}};
   arrived_ = 0;
   note_->clear();
   std::vector<Candidate> candidates;
   try {
-    candidates = sweep_candidates(kind(), swept_);
+    const auto plan = workspace_.plan();
+    candidates = sweep_candidates(kind(), swept_, plan ? processors_of(plan->machine) : 0);
   } catch (const Error& error) {
     note_->setText(QString::fromStdString(error.what()));
     return;
   }
-  for (Candidate& candidate : candidates) results_.points.push_back({std::move(candidate), {}, {}});
+  for (const Candidate& candidate : candidates) results_.points.push_back({candidate, {}, {}});
   plot_->set_results(results_);
   progress_->setRange(0, static_cast<int>(results_.points.size()));
-  task_.start(tr("Sweeping"), [this, kind = kind(), scenario = swept_](const TaskContext& context) {
+  task_.start(tr("Sweeping"), [this, candidates = std::move(candidates), kind = kind(),
+                               scenario = swept_](const TaskContext& context) {
     Machine machine = workspace_.machines().get(scenario.machine).machine;
     apply(scenario.what_if, machine);
-    CandidateOptions options;
+    CandidateOptions options = options_for(kind, scenario);
     options.stop = context.stop;
     options.on_result = [this, &context](size_t index, const CandidateResult& result) {
       context.publish([this, index, result] { show_point(index, result); });
     };
-    run_sweep(kind, scenario, machine, options);
+    evaluate(candidates, machine, options);
   });
 }
 

@@ -17,11 +17,8 @@ namespace ring::gui {
 
 class Workspace;
 
-/// The candidates of a sweep of the scenario.
-std::vector<Candidate> sweep_candidates(SweepKind kind, const Scenario& scenario);
-/// Sweeps at once, on this thread: for pictures without a window.
-SweepResults run_sweep(SweepKind kind, const Scenario& scenario, const Machine& machine,
-                       const CandidateOptions& options);
+/// The candidates of a sweep of the scenario, on a machine of so many processors.
+std::vector<Candidate> sweep_candidates(SweepKind kind, const Scenario& scenario, int processors);
 
 class SweepTab : public QWidget {
   Q_OBJECT
