@@ -22,8 +22,9 @@ std::string describe(const Problem& problem) {
 std::string describe(const Tuning& tuning) {
   std::string text = fmt::format("{} on {} ranks, {}, blocks of {}, ", tuning.strategy,
                                  tuning.ranks, tuning.partition, format_count(tuning.block_tokens));
-  text += tuning.blocks_per_message == 0
-              ? "one message a shard"
+  text += tuning.blocks_per_message == 0 ? "one message a shard"
+          : tuning.blocks_per_message == 1
+              ? "one block a message"
               : fmt::format("{} blocks a message", tuning.blocks_per_message);
   text += fmt::format(", depth {}", tuning.pipeline_depth);
   if (tuning.lanes != 1) text += fmt::format(", {} lanes", tuning.lanes);

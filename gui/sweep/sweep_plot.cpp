@@ -152,13 +152,12 @@ void SweepPlot::show_caption() {
   item->position->setType(QCPItemPosition::ptViewportRatio);
   item->position->setCoords(0.5, 0);
   item->setPositionAlignment(Qt::AlignHCenter | Qt::AlignTop);
-  item->setText(
-      fontMetrics().elidedText(qt(results_.caption), Qt::ElideRight, plot_->width() - 24));
+  item->setText(qt(results_.caption));
   item->setColor(colors_of(theme_).faint);
   item->setFont(font());
   item->setPadding(QMargins(0, 5, 0, 0));
   item->setClipToAxisRect(false);
-  plot_->axisRect()->setMinimumMargins(QMargins(15, fontMetrics().height() + 14, 15, 15));
+  plot_->axisRect()->setMinimumMargins(QMargins(15, 2 * fontMetrics().height() + 14, 15, 15));
 }
 
 void SweepPlot::add_text(double x, double y, const QString& text, const QColor& color) {

@@ -21,7 +21,7 @@ namespace {
 int processors_of(const Machine& machine) { return static_cast<int>(machine.processors.size()); }
 
 std::string caption_of(const Scenario& scenario) {
-  return describe(scenario.problem) + "; " + describe(scenario.tuning) + "; " +
+  return describe(scenario.problem) + "\n" + describe(scenario.tuning) + "; " +
          (scenario.machine.empty() ? "this machine" : scenario.machine);
 }
 

@@ -12,6 +12,7 @@ namespace ring::gui {
 namespace {
 
 constexpr int kTurnMs = 20;
+constexpr int kLayoutTurns = 8;
 
 bool is_settled(MainWindow& window, bool with_reasons) {
   Workspace& workspace = window.workspace();
@@ -59,7 +60,8 @@ void export_headless(MainWindow& window, const HeadlessExport& wanted) {
   prepare_scene(window, wanted.scene);
   wait_until_settled(window, with_reasons);
   window.resize(wanted.options.size);
-  QCoreApplication::processEvents();
+  // A longer text asks its layout, that the next outer one, and so on: a turn each.
+  for (int turn = 0; turn < kLayoutTurns; ++turn) QCoreApplication::processEvents();
   export_scene(scene_of(window, wanted.scene), wanted.file, wanted.options);
 }
 
