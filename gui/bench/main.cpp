@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <QApplication>
+#include <QColor>
+#include <QImage>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -33,8 +35,23 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
+/// Writing every pixel of the window once, the least that a new picture takes.
+double fill_ms(int ratio) {
+  QImage window(1600 * ratio, 900 * ratio, QImage::Format_RGB32);
+  std::vector<double> times;
+  for (int i = 0; i < 15; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    window.fill(QColor(i, i, i));
+    const std::chrono::duration<double, std::milli> passed =
+        std::chrono::steady_clock::now() - start;
+    times.push_back(passed.count());
+  }
+  return quantile(times, 0.5);
+}
+
 json rows_at(int ratio, bool is_quick) {
   json rows = json::array();
+  rows.push_back(row_of(fmt::format("limit: filling the window at {}x", ratio), fill_ms(ratio), 0));
   for (const int64_t slices : {10'000, 100'000, 1'000'000}) {
     const auto start = std::chrono::steady_clock::now();
     const auto model = ring_of_slices(slices);
