@@ -110,15 +110,19 @@ Machine machine_preset(std::string_view text) {
         "take 'cluster:nodes=N,gpus=M,gpu=NAME' for other GPUs");
   }
   Shape shape = make_shape(shape_text);
+  shape.name = text;
+  return machine_of_shape(std::move(shape), !fixed.empty()  ? fixed
+                                            : given.empty() ? "a100"
+                                                            : std::string_view(given));
+}
+
+Machine machine_of_shape(Shape shape, std::string_view gpu) {
   Machine machine;
-  machine.name = text;
+  machine.name = std::move(shape.name);
   machine.topology = std::move(shape.topology);
   machine.processors = std::move(shape.processors);
   machine.provenance = std::move(shape.provenance);
-  set_costs(find_gpu(!fixed.empty()  ? fixed
-                     : given.empty() ? "a100"
-                                     : std::string_view(given)),
-            machine);
+  set_costs(find_gpu(gpu), machine);
   return machine;
 }
 

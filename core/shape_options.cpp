@@ -36,6 +36,11 @@ std::string ShapeOptions::what(std::string_view key) const {
   return fmt::format("shape '{}': {}", shape_, key);
 }
 
+std::string ShapeOptions::text(std::string_view key, std::string_view fallback) {
+  const std::string* value = find(key);
+  return value == nullptr ? std::string(fallback) : *value;
+}
+
 int ShapeOptions::count(std::string_view key, int fallback, int low, int high) {
   const std::string* text = find(key);
   if (text == nullptr) return fallback;

@@ -22,6 +22,7 @@ class ShapeOptions {
   double bandwidth(std::string_view key, double fallback_bytes_per_s);
   Picoseconds latency(std::string_view key, Picoseconds fallback_ps);
   bool flag(std::string_view key, bool fallback);  ///< yes or no.
+  std::string text(std::string_view key, std::string_view fallback);
   /// "0-4-1-5": a permutation of 0 .. n - 1, or these in order when absent.
   std::vector<int> order(int n);
 

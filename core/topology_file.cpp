@@ -97,8 +97,8 @@ class Reader {
     node.kind = kind_of(require(table, "kind"));
     if (const toml::node* host = table.get("host")) {
       const auto number = host->value<int64_t>();
-      if (!host->is_integer() || *number < 0 || *number > (1 << 30)) {
-        fail(*host, "'host' must be a number, 0 or greater");
+      if (!host->is_integer() || *number < -1 || *number > (1 << 30)) {
+        fail(*host, "'host' must be a number, 0 or greater, or -1 for what is between hosts");
       }
       node.host = static_cast<int>(*number);
     }

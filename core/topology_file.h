@@ -26,6 +26,10 @@ namespace ring {
 /// units, unknown nodes, and names given twice. `file` is only for messages.
 Shape parse_topology(std::string_view text, std::string_view file);
 
+/// A file that reads back to the same topology: nodes, links and ranks in their order. Throws
+/// Error(kUsage) for what the format cannot say: two nodes of one name, links that are down.
+std::string topology_toml(const Shape& shape);
+
 /// Throws Error(kUsage) when the file cannot be read.
 Shape read_topology_file(const std::string& path);
 

@@ -9,6 +9,7 @@
 #include "core/formats/scenario_toml.h"
 #include "core/model_shape.h"
 #include "core/paths.h"
+#include "kernels/topology_choice.h"
 
 namespace ring {
 
@@ -65,6 +66,10 @@ void SetupOptions::declare_machine(VerbOptions& options) {
   options.text("--machine", machine_, "FILE",
                "Machine profile, or a preset such as dgx-a100:nodes=2\n"
                "[the profile that ringscope calibrate left]");
+  options.text("--topology", topology_, "FILE",
+               "Take the links from nvidia-smi topo -m, a topology file of NCCL, or TOML, perhaps\n"
+               "with keys: topo.txt:nodes=2,links=LOG (ringscope place --help); costs of\n"
+               "computation are those of --machine, else of the GPU that the file names");
 }
 
 void SetupOptions::declare_scenario(VerbOptions& options) {
@@ -80,10 +85,14 @@ bool SetupOptions::has_problem() const {
 }
 
 bool SetupOptions::is_any_given() const {
+  return is_program_given() || machine_ || topology_ || is_config_wanted_;
+}
+
+bool SetupOptions::is_program_given() const {
   const bool has_tuning = strategy_ || partition_ || ranks_ || block_ || blocks_per_message_ ||
                           depth_ || lanes_ || is_deterministic_ || backward_ || accumulate_ ||
                           optimizer_gap_ps_;
-  return has_problem() || has_tuning || scenario_ || machine_ || is_config_wanted_;
+  return has_problem() || has_tuning || scenario_;
 }
 
 void SetupOptions::apply_model(Scenario& scenario) const {
@@ -128,6 +137,21 @@ void SetupOptions::apply_tuning(Tuning& tuning) const {
   tuning.optimizer_gap_ps = optimizer_gap_ps_.value_or(tuning.optimizer_gap_ps);
 }
 
+void SetupOptions::apply_topology(Scenario& scenario) const {
+  if (!topology_) return;
+  if (!is_topology_file(*topology_)) {
+    throw_usage(fmt::format("--topology: {} is no topology that can be read", *topology_),
+                "take nvidia-smi topo -m, rocm-smi, a topology file of NCCL, or TOML");
+  }
+  scenario.machine = *topology_;
+  if (!machine_) return;
+  if (machine_->find(',') != std::string::npos) {
+    throw_usage("--topology takes the links from its file: --machine may have no keys beside it");
+  }
+  const bool has_keys = topology_path(*topology_) != *topology_;
+  scenario.machine += fmt::format("{}costs={}", has_keys ? "," : ":", *machine_);
+}
+
 Scenario SetupOptions::resolve() const {
   Scenario scenario;
   scenario.problem.mask = Mask::causal(kDefaultSeqLen);
@@ -136,6 +160,7 @@ Scenario SetupOptions::resolve() const {
   apply_problem(scenario.problem);
   apply_tuning(scenario.tuning);
   if (machine_) scenario.machine = *machine_;
+  apply_topology(scenario);
   validate(scenario.problem);
   return scenario;
 }

@@ -23,6 +23,8 @@ class SetupOptions {
   /// Throws Error(kUsage).
   Scenario resolve() const;
   bool is_any_given() const;
+  /// Whether an option says what is computed, or how; the machine does not count.
+  bool is_program_given() const;
   /// With --print-config prints the scenario file that reproduces the command and returns true.
   bool print_config(const Scenario& scenario, Console& console) const;
 
@@ -31,8 +33,9 @@ class SetupOptions {
   void apply_model(Scenario& scenario) const;
   void apply_problem(Problem& problem) const;
   void apply_tuning(Tuning& tuning) const;
+  void apply_topology(Scenario& scenario) const;
 
-  std::optional<std::string> scenario_, model_, machine_;
+  std::optional<std::string> scenario_, model_, machine_, topology_;
   std::optional<std::string> mask_, dtype_, pass_;
   std::optional<int64_t> layer_, batch_, heads_, kv_heads_, head_dim_, head_dim_v_, seq_;
   std::optional<std::string> strategy_, partition_, backward_;

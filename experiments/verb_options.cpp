@@ -74,6 +74,11 @@ void VerbOptions::argument(const std::string& name, std::string& target, const s
   })->required();
 }
 
+void VerbOptions::arguments(const std::string& name, std::vector<std::string>& targets,
+                            const std::string& help) {
+  app_.add_option(name, targets, help)->group(heading_)->option_text("")->required();
+}
+
 void VerbOptions::optional_argument(const std::string& name, std::optional<std::string>& target,
                                     const std::string& help) {
   add_option(app_, name, heading_, "", help,

@@ -38,6 +38,9 @@ class VerbOptions {
   void time(const std::string& names, std::optional<Picoseconds>& target, const std::string& help);
   /// An argument without a name, which must be given.
   void argument(const std::string& name, std::string& target, const std::string& help);
+  /// One or more of them.
+  void arguments(const std::string& name, std::vector<std::string>& targets,
+                 const std::string& help);
   /// One that may be left out.
   void optional_argument(const std::string& name, std::optional<std::string>& target,
                          const std::string& help);

@@ -11,6 +11,8 @@
   VERB(why)              \
   VERB(trace)            \
   VERB(check)            \
+  VERB(import)           \
+  VERB(place)            \
   VERB(strategies)       \
   VERB(compare_strategies)
 

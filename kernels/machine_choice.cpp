@@ -10,6 +10,7 @@
 #include "core/paths.h"
 #include "core/topology_shapes.h"
 #include "kernels/host_facts.h"
+#include "kernels/topology_choice.h"
 
 namespace ring {
 
@@ -49,6 +50,12 @@ Machine stand_in_machine() {
 MachineChoice choose_machine(const std::string& path) {
   if (is_machine_preset(path) && !file_exists(path)) {
     return {machine_preset(path), "preset", path + ", from datasheets, not calibrated", false, {}};
+  }
+  if (!path.empty() && is_topology_file(path)) {
+    TopologyMachine read = read_topology_machine(path);
+    std::string note = path + ", links from the file, costs of computation from ";
+    note += read.has_gpu_assumed ? "an A100 (assumed)" : "what the file or its keys say";
+    return {std::move(read.machine), path, note + ", not calibrated", false, {}};
   }
   const std::string file = path.empty() ? default_machine_path() : path;
   if (path.empty() && !file_exists(file)) {

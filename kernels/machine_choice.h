@@ -17,7 +17,8 @@ struct MachineChoice {
   Calibration calibration;   ///< What the file says of how it came about; empty without a file.
 };
 
-/// `path` is a machine file or a preset such as dgx-a100:nodes=2. If it is empty, the file that
+/// `path` is a machine file, a preset such as dgx-a100:nodes=2, or a topology of another tool with
+/// keys behind it (kernels/topology_choice.h). If it is empty, the file that
 /// `ringscope calibrate` left for this user; without that, an uncalibrated stand-in for this
 /// machine. Throws Error(kUsage) for a bad file.
 MachineChoice choose_machine(const std::string& path);

@@ -180,8 +180,11 @@ class Teller {
   std::string hops(const std::vector<BlameItem>& items) const {
     std::vector<std::string> parts;
     for (size_t i = 0; i < std::min(items.size(), kMostItems); ++i) {
-      parts.push_back(fmt::format("hop {} -> {} {}", items[i].peer, items[i].rank,
-                                  format_time(items[i].time_ps)));
+      // A collective of an imported trace names no peer.
+      const bool is_hop = items[i].peer != items[i].rank;
+      parts.push_back((is_hop ? fmt::format("hop {} -> {} ", items[i].peer, items[i].rank)
+                              : fmt::format("collectives of rank {} ", items[i].rank)) +
+                      format_time(items[i].time_ps));
     }
     if (items.size() > kMostItems) {
       parts.push_back(fmt::format("and {} more hops", items.size() - kMostItems));

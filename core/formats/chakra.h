@@ -9,6 +9,7 @@
 
 #include "core/machine.h"
 #include "core/ring_program.h"
+#include "core/timeline.h"
 
 namespace ring {
 
@@ -18,7 +19,13 @@ namespace ring {
 /// Error(kUsage) for more than 2^31 messages between two ranks.
 std::vector<std::string> chakra_traces(const RingProgram& program, const Machine& machine);
 
+/// The same with the times that computation took in a run; ops that did not run take none.
+/// `timeline` must be of the program: throws Error(kUsage) for ops that the program does not have.
+std::vector<std::string> chakra_traces(const RingProgram& program, const Timeline& timeline);
+
 /// Writes PREFIX.RANK.et for every rank; returns the paths.
+std::vector<std::string> write_chakra(const std::string& prefix, const RingProgram& program,
+                                      const Timeline& timeline);
 std::vector<std::string> write_chakra(const std::string& prefix, const RingProgram& program,
                                       const Machine& machine);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "core/cost_model.h"
@@ -67,10 +68,44 @@ class Tags {
   std::map<std::pair<int, int>, std::vector<int64_t>> messages_;
 };
 
+/// How long a computation takes.
+using OpTime = std::function<Picoseconds(OpId, const Op&)>;
+
+OpTime times_on(const RingProgram& program, const Machine& machine) {
+  return [&](OpId /*id*/, const Op& op) {
+    const Problem* problem = program.has_attention ? &program.problem : nullptr;
+    return op.kind == OpKind::kCompute ? op.fixed_ps
+                                       : picoseconds_from_seconds(op_seconds(machine, problem, op));
+  };
+}
+
+OpTime times_in(const RingProgram& program, const Timeline& timeline) {
+  std::map<OpId, Picoseconds> times;
+  for (const Slice& slice : timeline.slices) {
+    const bool is_known =
+        slice.op.rank >= 0 && slice.op.rank < program.ranks() && slice.op.index >= 0 &&
+        slice.op.index < std::ssize(program.rank_programs[static_cast<size_t>(slice.op.rank)].ops);
+    if (!is_known) throw_usage("the timeline names ops that the program does not have");
+    times[slice.op] = slice.end_ps - slice.start_ps;
+  }
+  return [times = std::move(times)](OpId id, const Op& /*op*/) {
+    const auto found = times.find(id);
+    return found == times.end() ? Picoseconds{0} : found->second;
+  };
+}
+
 class TraceWriter {
  public:
-  TraceWriter(const RingProgram& program, const Machine& machine)
-      : program_(program), machine_(machine), tags_(program) {}
+  TraceWriter(const RingProgram& program, OpTime op_time)
+      : program_(program), op_time_(std::move(op_time)), tags_(program) {}
+
+  int ranks() const { return program_.ranks(); }
+
+  std::vector<std::string> traces() const {
+    std::vector<std::string> traces;
+    for (int rank = 0; rank < ranks(); ++rank) traces.push_back(trace(rank));
+    return traces;
+  }
 
   std::string trace(int rank) const {
     std::string stream;
@@ -109,7 +144,7 @@ class TraceWriter {
     if (op.kind == OpKind::kSend || op.kind == OpKind::kReceive) {
       describe_transfer(rank, op, node);
     } else {
-      describe_work(op, node);
+      describe_work({rank, index}, op, node);
     }
     return node;
   }
@@ -144,39 +179,45 @@ class TraceWriter {
     if (is_send) add_text_attribute(node, "protocol", name(op.protocol));
   }
 
-  void describe_work(const Op& op, WireWriter& node) const {
-    const Problem* problem = program_.has_attention ? &program_.problem : nullptr;
-    const Picoseconds time_ps = op.kind == OpKind::kCompute
-                                    ? op.fixed_ps
-                                    : picoseconds_from_seconds(op_seconds(machine_, problem, op));
+  void describe_work(OpId id, const Op& op, WireWriter& node) const {
+    const Picoseconds time_ps = op_time_(id, op);
     node.integer(kNodeDurationMicros, (time_ps + kMicrosecond / 2) / kMicrosecond);
     add_attribute(node, "num_ops", kAttributeInt64, op.flops);
     add_attribute(node, "duration_ps", kAttributeInt64, time_ps);
   }
 
   const RingProgram& program_;
-  const Machine& machine_;
+  OpTime op_time_;
   Tags tags_;
 };
 
-}  // namespace
-
-std::vector<std::string> chakra_traces(const RingProgram& program, const Machine& machine) {
-  const TraceWriter writer(program, machine);
-  std::vector<std::string> traces;
-  for (int rank = 0; rank < program.ranks(); ++rank) traces.push_back(writer.trace(rank));
-  return traces;
-}
-
-std::vector<std::string> write_chakra(const std::string& prefix, const RingProgram& program,
-                                      const Machine& machine) {
-  const TraceWriter writer(program, machine);
+std::vector<std::string> write_all(const std::string& prefix, const TraceWriter& writer) {
   std::vector<std::string> paths;
-  for (int rank = 0; rank < program.ranks(); ++rank) {
+  for (int rank = 0; rank < writer.ranks(); ++rank) {
     paths.push_back(fmt::format("{}.{}.et", prefix, rank));
     write_file(paths.back(), writer.trace(rank));
   }
   return paths;
+}
+
+}  // namespace
+
+std::vector<std::string> chakra_traces(const RingProgram& program, const Machine& machine) {
+  return TraceWriter(program, times_on(program, machine)).traces();
+}
+
+std::vector<std::string> chakra_traces(const RingProgram& program, const Timeline& timeline) {
+  return TraceWriter(program, times_in(program, timeline)).traces();
+}
+
+std::vector<std::string> write_chakra(const std::string& prefix, const RingProgram& program,
+                                      const Machine& machine) {
+  return write_all(prefix, TraceWriter(program, times_on(program, machine)));
+}
+
+std::vector<std::string> write_chakra(const std::string& prefix, const RingProgram& program,
+                                      const Timeline& timeline) {
+  return write_all(prefix, TraceWriter(program, times_in(program, timeline)));
 }
 
 }  // namespace ring

@@ -122,10 +122,16 @@ class TraceWriter {
   void write_bar(const TraceInput& input, const RowBar& bar, const Track& track) {
     const Slice& slice = input.timeline->slices[bar.slice];
     const int64_t begin = ns(bar.begin_ps), end = ns(bar.end_ps);
-    event(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":"{}","cat":"{}","args":{{{}}}}})",
+    const std::string_view kernel = input.names == nullptr || bar.is_wait
+                                        ? std::string_view()
+                                        : input.names->of(slice.op);
+    const std::string_view word = bar.is_wait ? "wait" : name(slice.kind);
+    const std::string_view category = kernel.empty()                  ? word
+                                      : slice.kind == OpKind::kCopy ? "gpu_memcpy"
+                                                                      : "kernel";
+    event(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})",
           track.pid, track.tid, microseconds(begin), microseconds(end - begin),
-          bar.is_wait ? "wait" : name(slice.kind), bar.is_wait ? "wait" : name(slice.kind),
-          arguments(input, slice));
+          json_quote(kernel.empty() ? word : kernel), category, arguments(input, slice));
     if (bar.is_wait || slice.peer < 0) return;
     const bool is_send = slice.kind == OpKind::kSend;
     if (!is_send && slice.kind != OpKind::kReceive) return;
@@ -143,6 +149,10 @@ class TraceWriter {
     };
     const bool is_send = slice.kind == OpKind::kSend, is_receive = slice.kind == OpKind::kReceive;
     if (slice.bytes != 0) add("bytes", slice.bytes);
+    if (input.names != nullptr) {
+      add("stream", slice.lane);
+      if (slice.bytes != 0) args += fmt::format(R"(,"In msg nelems":{},"dtype":"Byte")", slice.bytes);
+    }
     if (slice.flops != 0) add("flops", slice.flops);
     if (is_send || is_receive || computes_pairs(slice.kind)) add("step", slice.step);
     if (slice.kv_shard >= 0) add("shard", slice.kv_shard);

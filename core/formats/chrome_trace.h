@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "core/op_names.h"
 #include "core/ring_program.h"
 #include "core/timeline.h"
 
@@ -14,6 +15,9 @@ namespace ring {
 struct TraceInput {
   const Timeline* timeline = nullptr;
   const RingProgram* program = nullptr;
+  /// Names of an imported run: its slices are then written as the kernels and copies that they were
+  /// read from, so that reading the trace again gives the same run.
+  const OpNames* names = nullptr;
 };
 
 /// One process per rank and timeline, the same ranks side by side; one thread per lane; flows from

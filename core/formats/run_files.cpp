@@ -31,8 +31,9 @@ RunFile begin_run_file(const RingProgram& program, const std::string& machine_na
 
 void write_run_trace(const std::string& path, const RunFile& run, const RingProgram* program) {
   std::vector<TraceInput> inputs;
-  if (run.measured) inputs.push_back({&*run.measured, program});
-  if (run.predicted) inputs.push_back({&*run.predicted, program});
+  const OpNames* names = run.op_names.empty() ? nullptr : &run.op_names;
+  if (run.measured) inputs.push_back({&*run.measured, program, names});
+  if (run.predicted) inputs.push_back({&*run.predicted, program, nullptr});
   if (inputs.empty()) throw_usage("the run file has no timeline");
   write_chrome_trace(path, inputs);
 }

@@ -36,6 +36,30 @@ void program_from_json(const JsonObject& file, RunFile& run) {
   if (object.has("text")) run.program_text = object.string("text");
 }
 
+ordered_json names_to_json(const OpNames& names) {
+  return {{"names", names.names}, {"of_rank", names.of_rank}};
+}
+
+OpNames names_from_json(const json& value, const JsonPlace& place) {
+  const JsonObject object(value, place, {"names", "of_rank"});
+  OpNames names;
+  const json& texts = object.array("names");
+  for (size_t i = 0; i < texts.size(); ++i) {
+    names.names.push_back(as_string(texts[i], object.place("names").at(i)));
+  }
+  const json& ranks = object.array("of_rank");
+  const JsonPlace ranks_place = object.place("of_rank");
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    const json& ops = as_array(ranks[r], ranks_place.at(r));
+    auto& of_rank = names.of_rank.emplace_back();
+    for (size_t i = 0; i < ops.size(); ++i) {
+      of_rank.push_back(static_cast<int32_t>(
+          as_integer(ops[i], ranks_place.at(r).at(i), -1, std::ssize(names.names) - 1)));
+    }
+  }
+  return names;
+}
+
 ordered_json interval_to_json(const PredictedInterval& interval) {
   return {{"low_ps", interval.low_ps},
           {"high_ps", interval.high_ps},
@@ -105,6 +129,7 @@ std::string run_json(const RunFile& run) {
   }
   if (run.measured_metrics) out["measured_metrics"] = metrics_to_json(*run.measured_metrics);
   if (run.predicted_metrics) out["predicted_metrics"] = metrics_to_json(*run.predicted_metrics);
+  if (!run.op_names.empty()) out["op_names"] = names_to_json(run.op_names);
   if (run.measured) out["measured"] = timeline_to_json(*run.measured);
   if (run.predicted) out["predicted"] = timeline_to_json(*run.predicted);
   return json_text(out, "run " + run.name);
@@ -116,7 +141,7 @@ RunFile parse_run(std::string_view text, const std::string& name) {
   const JsonObject object(document, {name, ""},
                           {"schema", "schema_version", "name", "complete", "program", "machine",
                            "seed", "context", "measured_steps_ps", "predicted_interval",
-                           "measured_metrics", "predicted_metrics", "measured", "predicted"});
+                           "measured_metrics", "predicted_metrics", "op_names", "measured", "predicted"});
   RunFile run;
   run.name = object.string("name");
   program_from_json(object, run);
@@ -129,6 +154,9 @@ RunFile parse_run(std::string_view text, const std::string& name) {
     run.context[item.key()] = as_string(item.value(), object.place("context").at(item.key()));
   }
   steps_from_json(object, run);
+  if (object.has("op_names")) {
+    run.op_names = names_from_json(object.at("op_names"), object.place("op_names"));
+  }
   run.measured = timeline_of(object, "measured", TimelineOrigin::kMeasured);
   run.predicted = timeline_of(object, "predicted", TimelineOrigin::kPredicted);
   run.measured_metrics = metrics_of(object, "measured_metrics", run.measured);

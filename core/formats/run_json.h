@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/metrics.h"
+#include "core/op_names.h"
 #include "core/problem.h"
 #include "core/timeline.h"
 #include "core/tuning.h"
@@ -34,6 +35,8 @@ struct RunFile {
   std::string machine;       ///< Name of the machine profile.
   uint64_t seed = 0;
   std::map<std::string, std::string> context;  ///< Version, date, host, notes.
+
+  OpNames op_names;  ///< Of an imported run: what its kernels are called. Else empty.
 
   std::optional<Timeline> measured, predicted;
   std::optional<Metrics> measured_metrics, predicted_metrics;

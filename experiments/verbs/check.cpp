@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/formats/file_io.h"
 #include "core/formats/scenario_toml.h"
 #include "core/program_check.h"
-#include "core/program_text.h"
 #include "core/strategy.h"
 #include "experiments/json.h"
+#include "experiments/program_source.h"
 #include "experiments/setup.h"
 #include "experiments/verb.h"
 
@@ -32,8 +31,10 @@ class CheckVerb final : public Verb {
   bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     options.heading("Program");
-    options.optional_argument("FILE", file_,
-                              "Program in text form, or a scenario file that ends in .toml");
+    options.optional_argument(
+        "FILE", file_,
+        "Program in text form, a Chakra trace PREFIX.0.et, or a scenario file\n"
+        "that ends in .toml");
     setup_.declare_problem(options);
     setup_.declare_tuning(options);
     setup_.declare_scenario(options);
@@ -47,7 +48,7 @@ class CheckVerb final : public Verb {
     }
     RingProgram program;
     if (is_program) {
-      program = read_program(*file_);
+      program = read_any_program(*file_);
     } else {
       const Scenario scenario = file_ ? read_scenario(*file_) : setup_.resolve();
       if (setup_.print_config(scenario, context.console)) return 0;
@@ -63,15 +64,6 @@ class CheckVerb final : public Verb {
   }
 
  private:
-  static RingProgram read_program(const std::string& path) {
-    const std::string text = read_file(path);
-    try {
-      return parse_program(text);
-    } catch (const Error& error) {
-      throw Error(error.kind(), path + ": " + error.what(), error.hint());
-    }
-  }
-
   static void print_json(Console& console, const RingProgram& program,
                          const std::vector<Fault>& faults) {
     Json list = Json::array();

@@ -2,10 +2,10 @@
 
 #include "core/comparison.h"
 #include "core/error.h"
-#include "core/formats/run_json.h"
 #include "experiments/json.h"
 #include "experiments/report.h"
 #include "experiments/report_json.h"
+#include "experiments/run_source.h"
 #include "experiments/verb.h"
 
 namespace ring {
@@ -28,17 +28,18 @@ class CompareVerb final : public Verb {
 
   bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
-    options.argument("A", first_, "Run file; of two, the measured times of this one are wanted");
-    options.optional_argument("B", second_, "Run file with the times to compare with");
+    options.argument("A", first_,
+                     "Run file or Kineto trace; of two, the measured times of this one are wanted");
+    options.optional_argument("B", second_, "Run file or trace with the times to compare with");
   }
 
   int run(VerbContext& context) override {
-    const RunFile a = read_run(first_);
+    Console& console = context.console;
+    const RunFile a = read_any_run(first_, console);
     std::optional<RunFile> b;
-    if (second_) b = read_run(*second_);
+    if (second_) b = read_any_run(*second_, console);
     const Pair pair = b ? pair_of(a, *b) : pair_within(a);
     const Comparison comparison = compare(*pair.first, *pair.second);
-    Console& console = context.console;
     if (console.is_json()) {
       Json document = json_document("comparison");
       document["first"] = pair.first_name;

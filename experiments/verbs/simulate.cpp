@@ -8,6 +8,7 @@
 #include "core/strategy.h"
 #include "experiments/json.h"
 #include "experiments/outputs.h"
+#include "experiments/program_source.h"
 #include "experiments/report.h"
 #include "experiments/report_json.h"
 #include "experiments/setup.h"
@@ -29,6 +30,10 @@ class SimulateVerb final : public Verb {
 
   bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
+    options.heading("Program");
+    options.text("--program", program_, "FILE",
+                 "A program instead of a problem and tuning: in text form, or a Chakra trace\n"
+                 "PREFIX.0.et of several ranks");
     setup_.declare_problem(options);
     setup_.declare_tuning(options);
     setup_.declare_machine(options);
@@ -45,11 +50,14 @@ class SimulateVerb final : public Verb {
     if (setup_.print_config(scenario, console)) return 0;
     MachineChoice choice = choose_machine(scenario.machine);
     apply(scenario.what_if, choice.machine);
-    const auto source = plan_source(scenario.problem, scenario.tuning);
-    if (estimated_ops(*source, kMostStudyOps) > kMostStudyOps) {
-      return run_streamed(console, scenario, choice);
+    if (!program_) {
+      const auto source = plan_source(scenario.problem, scenario.tuning);
+      if (estimated_ops(*source, kMostStudyOps) > kMostStudyOps) {
+        return run_streamed(console, scenario, choice);
+      }
     }
-    const RingProgram program = plan(scenario.problem, scenario.tuning);
+    const RingProgram program =
+        program_ ? read_given_program(choice.machine) : plan(scenario.problem, scenario.tuning);
     require_sound(program);
     const Prediction prediction = predict(program, choice.machine, simulation_options(scenario));
     const Blame blame = blame_of(program, prediction.result.timeline, choice.machine);
@@ -87,6 +95,20 @@ class SimulateVerb final : public Verb {
     return 0;
   }
 
+  RingProgram read_given_program(const Machine& machine) const {
+    if (setup_.is_program_given()) {
+      throw_usage("--program already says everything: leave out the options of problem and tuning");
+    }
+    RingProgram program = read_any_program(*program_);
+    if (machine.transfer == TransferKind::kLinks &&
+        program.ranks() > std::ssize(machine.processors)) {
+      throw_usage(fmt::format("{} has {} ranks, the machine {} processors", *program_,
+                              program.ranks(), machine.processors.size()),
+                  "give a --machine with as many, for example cluster:gpus=N");
+    }
+    return program;
+  }
+
   static void print_text(Console& console, const RingProgram& program, const MachineChoice& choice,
                          const Prediction& prediction, const Blame* blame) {
     const Style& style = console.style();
@@ -109,8 +131,12 @@ class SimulateVerb final : public Verb {
   static void print_json(Console& console, const RingProgram& program, const MachineChoice& choice,
                          const Prediction& prediction, const Blame* blame) {
     Json document = json_document("simulate");
-    document["problem"] = problem_to_json(program.problem);
-    document["tuning"] = tuning_to_json(program.tuning);
+    if (program.has_attention) {
+      document["problem"] = problem_to_json(program.problem);
+      document["tuning"] = tuning_to_json(program.tuning);
+    } else {
+      document["program"] = {{"ranks", program.ranks()}, {"ops", program.op_count()}};
+    }
     document["machine"] = machine_choice_json(choice);
     document["prediction"] = prediction_json(prediction);
     if (blame != nullptr) document["blame"] = blame_json(*blame);
@@ -119,6 +145,7 @@ class SimulateVerb final : public Verb {
 
   SetupOptions setup_;
   OutputOptions outputs_;
+  std::optional<std::string> program_;
   std::optional<int64_t> noise_seed_;
 };
 

@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/formats/machine_json.h"
-#include "core/formats/run_json.h"
-#include "core/machine_presets.h"
+#include "core/formats/import/trace_run.h"
 #include "core/paths.h"
 #include "core/program_text.h"
 #include "core/strategy.h"
 #include "experiments/json.h"
+#include "experiments/run_source.h"
 #include "experiments/verb.h"
 #include "experiments/why_json.h"
+#include "kernels/machine_choice.h"
 #include "sim/why.h"
 
 namespace ring {
@@ -23,10 +23,8 @@ RingProgram program_of_run(const RunFile& file) {
 
 /// The machine that is named, else the one that was calibrated here, else none.
 std::optional<Machine> machine_named(const std::optional<std::string>& text) {
-  if (text && is_machine_preset(*text) && !file_exists(*text)) return machine_preset(*text);
-  const std::string path = text.value_or(default_machine_path());
-  if (!text && !file_exists(path)) return std::nullopt;
-  return read_machine(path).machine;
+  if (!text && !file_exists(default_machine_path())) return std::nullopt;
+  return choose_machine(text.value_or("")).machine;
 }
 
 class WhyVerb final : public Verb {
@@ -38,7 +36,7 @@ class WhyVerb final : public Verb {
 
   bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
-    options.argument("RUN", run_, "Run file");
+    options.argument("RUN", run_, "Run file, or a Kineto or Chrome trace of a GPU");
     options.text("--machine", machine_, "FILE",
                  "Machine it ran on: a machine file, or a shape such as dgx-a100:nodes=2");
     options.flag("--predicted", is_predicted_wanted_,
@@ -47,13 +45,20 @@ class WhyVerb final : public Verb {
   }
 
   int run(VerbContext& context) override {
-    const RunFile file = read_run(run_);
+    Console& console = context.console;
+    const RunFile file = read_any_run(run_, console);
     const RingProgram program = program_of_run(file);
     const Timeline& timeline = timeline_of(file);
-    const std::optional<Machine> machine = machine_named(machine_);
+    if (is_imported(file) && machine_) {
+      throw_usage("the run is a trace of others: its ops have no costs on a machine",
+                  "leave out --machine");
+    }
+    const std::optional<Machine> machine =
+        is_imported(file) ? std::nullopt : machine_named(machine_);
     const Machine* known = machine ? &*machine : nullptr;
-    Console& console = context.console;
-    if (known == nullptr) {
+    if (is_imported(file)) {
+      console.note("a trace says nothing of costs: sharing and what-if are left out");
+    } else if (known == nullptr) {
       console.note("no machine is known: sharing and what-if are left out, give --machine FILE");
     } else if (known->name != file.machine) {
       console.note(fmt::format("the run was made on machine '{}', it is explained with '{}'",

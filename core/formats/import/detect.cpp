@@ -1,19 +1,7 @@
 #include "core/formats/import/detect.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "core/error.h"
-#include "core/formats/file_io.h"
-#include "core/formats/hf_config.h"
-#include "core/formats/import/bench_log.h"
-#include "core/formats/import/kernel_trace.h"
-#include "core/formats/import/link_log.h"
-#include "core/formats/import/nccl_info_log.h"
 #include "core/formats/import/nccl_tests_log.h"
-#include "core/formats/import/nccl_xml.h"
-#include "core/formats/import/nsys_kernels.h"
 #include "core/formats/import/text_lines.h"
 #include "core/formats/import/topo_matrix.h"
 #include "core/formats/machine_json.h"
@@ -75,85 +63,15 @@ FileKind detect_text(std::string_view text) {
   return FileKind::kUnknown;
 }
 
-template <typename Result>
-ImportReport report(FileKind kind, Result result) {
-  return {kind, std::move(result.findings)};
-}
-
-void add(ImportReport& out, std::string text) {
-  out.findings.push_back({FindingKind::kFound, std::move(text), 0});
-}
-
-ImportReport read_own(FileKind kind, std::string_view text, const std::string& path) {
-  ImportReport out{kind, {}};
-  if (kind == FileKind::kMachineFile) {
-    const MachineFile file = parse_machine(text, path);
-    add(out, fmt::format("machine {} of {} processors, {} samples", file.machine.name,
-                         file.machine.processors.size(), file.calibration.samples.size()));
-    return out;
-  }
-  const RunFile run = parse_run(text, path);
-  for (const auto* timeline : {&run.measured, &run.predicted}) {
-    if (!*timeline) continue;
-    add(out, fmt::format("{} timeline of {} slices on {} ranks, {}{}",
-                         timeline == &run.measured ? "measured" : "predicted",
-                         (*timeline)->slices.size(), (*timeline)->ranks,
-                         format_time((*timeline)->makespan_ps()),
-                         (*timeline)->is_complete ? "" : ", incomplete"));
-  }
-  return out;
-}
-
-ImportReport read_kind(FileKind kind, std::string_view text, const std::string& path) {
-  switch (kind) {
-    case FileKind::kTopoMatrix:
-      return report(kind, parse_topo_matrix(text, path));
-    case FileKind::kNcclTopology:
-      return report(kind, parse_nccl_topology(text, path));
-    case FileKind::kNcclGraphs:
-      return report(kind, parse_nccl_graphs(text, path));
-    case FileKind::kNcclTests:
-      return report(kind, parse_nccl_tests(text, path));
-    case FileKind::kNcclInfo:
-      return report(kind, parse_nccl_info(text, path));
-    case FileKind::kP2pBandwidth:
-      return report(kind, parse_p2p_bandwidth(text, path));
-    case FileKind::kNvbandwidth:
-      return report(kind, parse_nvbandwidth(text, path));
-    case FileKind::kPerftest:
-      return report(kind, parse_perftest(text, path));
-    case FileKind::kSuperbench:
-      return report(kind, parse_superbench(text, path));
-    case FileKind::kPairBandwidth:
-      return report(kind, parse_pair_bandwidth(text, path));
-    case FileKind::kHfConfig:
-      return report(kind, parse_hf_config(text, path));
-    case FileKind::kKernelTrace:
-      return report(kind, read_kernel_trace(path));
-    case FileKind::kNsysKernels:
-      return report(kind, parse_nsys_kernels(text, path));
-    case FileKind::kAttentionBench:
-      return report(kind, parse_attention_bench(text, path));
-    case FileKind::kTrainingBench:
-      return report(kind, parse_training_bench(text, path));
-    case FileKind::kRunFile:
-    case FileKind::kMachineFile:
-      return read_own(kind, text, path);
-    case FileKind::kUnknown:
-      break;
-  }
-  throw_usage(path + ": of no kind that can be read",
-              "Known are topologies, NCCL files and logs, link tests, traces, model configs and "
-              "benchmark logs (docs/formats.md).");
-}
-
-/// The first megabyte, unpacked.
-std::string head_of(const std::string& path) {
-  const auto input = open_input(path);
-  std::string head(kLookedAt, '\0');
-  input->read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(input->gcount()));
-  return head;
+/// A Chakra trace begins with the length of its metadata, and that with its version as text.
+bool is_chakra(std::string_view text) {
+  constexpr char kVersionField = 0x0a;
+  if (text.size() < 4 || text[1] != kVersionField) return false;
+  const auto length = static_cast<unsigned char>(text[0]);
+  const auto version = static_cast<unsigned char>(text[2]);
+  if (length < version + 2 || length > 0x7f || text.size() < size_t{3} + version) return false;
+  const std::string_view words = text.substr(3, version);
+  return !words.empty() && words.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 }  // namespace
@@ -192,12 +110,22 @@ std::string_view name(FileKind kind) {
       return "attention-bench";
     case FileKind::kTrainingBench:
       return "training-bench";
+    case FileKind::kChakra:
+      return "chakra";
     case FileKind::kRunFile:
       return "run";
     case FileKind::kMachineFile:
       return "machine";
   }
   return "?";
+}
+
+std::optional<FileKind> file_kind_of(std::string_view word) {
+  for (int k = 0; k < kFileKinds; ++k) {
+    const auto kind = static_cast<FileKind>(k);
+    if (kind != FileKind::kUnknown && name(kind) == word) return kind;
+  }
+  return std::nullopt;
 }
 
 std::string_view describe(FileKind kind) {
@@ -234,6 +162,8 @@ std::string_view describe(FileKind kind) {
       return "a log of a distributed attention benchmark";
     case FileKind::kTrainingBench:
       return "tables of a training benchmark";
+    case FileKind::kChakra:
+      return "a Chakra execution trace";
     case FileKind::kRunFile:
       return "a run file of ringscope";
     case FileKind::kMachineFile:
@@ -244,6 +174,7 @@ std::string_view describe(FileKind kind) {
 
 FileKind detect(std::string_view text) {
   text = text.substr(0, kLookedAt);
+  if (is_chakra(text)) return FileKind::kChakra;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return FileKind::kUnknown;
@@ -256,13 +187,6 @@ FileKind detect(std::string_view text) {
     if (const FileKind kind = detect_xml(content); kind != FileKind::kUnknown) return kind;
   }
   return detect_text(text);
-}
-
-ImportReport import_file(const std::string& path, FileKind kind) {
-  if (kind == FileKind::kUnknown) kind = detect(head_of(path));
-  // Traces are read as a stream, the others are small.
-  const std::string text = kind == FileKind::kKernelTrace ? std::string() : read_file(path);
-  return read_kind(kind, text, path);
 }
 
 }  // namespace ring

@@ -1,6 +1,7 @@
 // What a file is, told by its content, and what is in it, line by line.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,11 +26,15 @@ enum class FileKind {
   kNsysKernels,
   kAttentionBench,
   kTrainingBench,
+  kChakra,
   kRunFile,
   kMachineFile,
 };
-/// "nvidia-smi topo", "nccl-xml", ...: the word that `ringscope import` takes.
+inline constexpr int kFileKinds = static_cast<int>(FileKind::kMachineFile) + 1;
+/// "topo", "nccl-tests", ...: the word that `ringscope import` takes.
 std::string_view name(FileKind kind);
+/// The kind of that name, if there is one.
+std::optional<FileKind> file_kind_of(std::string_view word);
 /// One sentence about the kind.
 std::string_view describe(FileKind kind);
 
@@ -41,8 +46,8 @@ struct ImportReport {
   Findings findings;
 };
 
-/// Reads the file with the reader of its kind, or of `kind` unless that is kUnknown. Throws
-/// Error(kUsage) as that reader does, and for a file of no known kind.
+/// What `read_imported` finds: reads the file with the reader of its kind, or of `kind` unless that
+/// is kUnknown. Throws Error(kUsage) as that reader does, and for a file of no known kind.
 ImportReport import_file(const std::string& path, FileKind kind = FileKind::kUnknown);
 
 }  // namespace ring
