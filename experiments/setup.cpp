@@ -8,7 +8,6 @@
 #include "core/formats/model_library.h"
 #include "core/formats/scenario_toml.h"
 #include "core/model_shape.h"
-#include "core/paths.h"
 #include "kernels/topology_choice.h"
 
 namespace ring {
@@ -172,7 +171,11 @@ bool SetupOptions::print_config(const Scenario& scenario, Console& console) cons
   }
   Scenario printed = scenario;
   // The file may be read from another folder.
-  if (file_exists(printed.machine)) printed.machine = std::filesystem::absolute(printed.machine);
+  const std::string path = topology_path(printed.machine);
+  if (!path.empty()) {
+    printed.machine =
+        std::filesystem::absolute(path).string() + printed.machine.substr(path.size());
+  }
   console.print_raw(scenario_toml(printed));
   return true;
 }

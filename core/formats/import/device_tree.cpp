@@ -139,7 +139,7 @@ class HostBuilder {
   void merge_groups(Level level, std::vector<int>& group) const {
     const auto merge = [&](int a, int b) {
       const int from = std::max(a, b), to = std::min(a, b);
-      std::replace(group.begin(), group.end(), from, to);
+      if (from != to) std::replace(group.begin(), group.end(), from, to);
     };
     for (int a = 0; a < devices_.devices(); ++a) {
       for (int b = a + 1; b < devices_.devices(); ++b) {

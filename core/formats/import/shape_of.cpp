@@ -16,6 +16,7 @@ constexpr double kPcie5 = 63e9;
 constexpr double kXgmi = 36e9;  // of MI200; a link of MI300 carries 48 GB/s or more
 constexpr double kNic = 25e9;   // 200 Gb/s
 constexpr int kMostNodes = 4096;
+constexpr int kMostDevices = 256;
 
 /// What is assumed where neither file nor user says more.
 class ShapeBuilder {
@@ -25,6 +26,10 @@ class ShapeBuilder {
   Shape build(const HostDevices& devices, HostRates rates, int sm, const std::string& name) {
     if (devices.gpus == 0) {
       throw_usage(name + ": no GPU is known by it, so there is nothing to place ranks on");
+    }
+    if (devices.devices() > kMostDevices) {
+      throw_usage(
+          fmt::format("{}: {} devices are more than one host has", name, devices.devices()));
     }
     if (given_.nodes < 1 || given_.nodes > kMostNodes) {
       throw_usage(fmt::format("{} nodes: expected 1 to {}", given_.nodes, kMostNodes));

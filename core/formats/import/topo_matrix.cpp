@@ -59,6 +59,8 @@ TopoDeviceKind device_kind(std::string_view name) {
   return is_nic ? TopoDeviceKind::kNic : TopoDeviceKind::kOther;
 }
 
+constexpr int64_t kHighestNuma = 4096;
+
 /// "0,2-17" -> 0, 2, ..., 17.
 std::vector<int> numbers_of_list(std::string_view list) {
   std::vector<int> numbers;
@@ -69,7 +71,8 @@ std::vector<int> numbers_of_list(std::string_view list) {
     if (!first) return {};
     const size_t dash = part.find('-');
     const auto last = dash == std::string_view::npos ? first : leading_whole(part.substr(dash + 1));
-    if (!last || *last < *first || *last - *first > 4096) return {};
+    if (!last || *first < 0 || *last < *first || *last > kHighestNuma) return {};
+    if (std::ssize(numbers) > kHighestNuma) return {};
     for (int64_t i = *first; i <= *last; ++i) numbers.push_back(static_cast<int>(i));
   }
   return numbers;
@@ -148,14 +151,14 @@ void read_access(const TopoTable& table, TopoMatrix& matrix) {
   if (matrix.devices.empty()) make_devices(table, matrix);
   const size_t count = matrix.devices.size();
   matrix.peer_access.assign(count, std::vector<PeerAccess>(count, PeerAccess::kUnknown));
+  std::map<std::string_view, size_t> numbers;
+  for (size_t d = 0; d < count; ++d) numbers.emplace(matrix.devices[d].name, d);
+  const auto find = [&](const std::string& name) {
+    const auto at = numbers.find(name);
+    return at == numbers.end() ? count : at->second;
+  };
   for (const TopoRow& row : table.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const auto find = [&](const std::string& name) {
-        return static_cast<size_t>(
-            std::find_if(matrix.devices.begin(), matrix.devices.end(),
-                         [&](const TopoDevice& d) { return d.name == name; }) -
-            matrix.devices.begin());
-      };
       const size_t a = find(row.device), b = find(table.columns[i]);
       if (a < count && b < count) matrix.peer_access[a][b] = *access_of(row.cells[i]);
     }
