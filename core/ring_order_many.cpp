@@ -219,21 +219,29 @@ std::vector<bool> reached(const HopTable& hops, int start, int level, bool forwa
   return seen;
 }
 
-/// Groups of ranks that reach each other over hops better than `level`.
-int groups_below(const HopTable& hops, int level) {
+/// Of the groups of ranks that reach each other over hops better than `level`: how many no such hop
+/// leaves, or how many none enters, whichever is more. 0 when all ranks are one group.
+int closed_groups(const HopTable& hops, int level) {
   std::vector<bool> done(static_cast<size_t>(hops.ranks), false);
-  int groups = 0;
+  int groups = 0, not_left = 0, not_entered = 0;
   for (int rank = 0; rank < hops.ranks; ++rank) {
     if (done[static_cast<size_t>(rank)]) continue;
     ++groups;
     const auto there = reached(hops, rank, level, true), back = reached(hops, rank, level, false);
-    for (size_t r = 0; r < done.size(); ++r) done[r] = done[r] || (there[r] && back[r]);
+    bool is_left = false, is_entered = false;
+    for (size_t r = 0; r < done.size(); ++r) {
+      done[r] = done[r] || (there[r] && back[r]);
+      is_left = is_left || (there[r] && !back[r]);
+      is_entered = is_entered || (back[r] && !there[r]);
+    }
+    not_left += is_left ? 0 : 1;
+    not_entered += is_entered ? 0 : 1;
   }
-  return groups;
+  return groups > 1 ? std::max(not_left, not_entered) : 0;
 }
 
-/// No ring has fewer hops at `level` or worse ones: every rank needs a hop out and one in, and
-/// every group that good hops do not leave needs a bad one out of it.
+/// No ring has fewer hops at `level` or worse ones: every rank needs a hop out and one in, and so
+/// does every group that good hops do not leave or enter.
 int least_hops(const HopTable& hops, int level) {
   int no_way_out = 0, no_way_in = 0;
   for (int rank = 0; rank < hops.ranks; ++rank) {
@@ -247,8 +255,7 @@ int least_hops(const HopTable& hops, int level) {
     no_way_out += has_out ? 0 : 1;
     no_way_in += has_in ? 0 : 1;
   }
-  const int groups = groups_below(hops, level);
-  return std::max({no_way_out, no_way_in, groups > 1 ? groups : 0});
+  return std::max({no_way_out, no_way_in, closed_groups(hops, level)});
 }
 
 void add_bounds(const HopTable& hops, RingOrder& ring) {

@@ -99,7 +99,7 @@ TEST(TraceRun, ATraceOfTheHostAloneIsRefused) {
 }
 
 NcclTestsLog gather_log() {
-  std::string text = "# all_gather_perf\n#  Using devices\n";
+  std::string text = "# Collective test starting: all_gather_perf\n# nThread 1\n#  Using devices\n";
   for (int r = 0; r < 4; ++r) {
     text += "#  Rank  " + std::to_string(r) + " Group  0 Pid 1 on box device  " +
             std::to_string(r) + " [0x0" + std::to_string(r) + "] Some GPU\n";

@@ -79,11 +79,12 @@ TEST(LargeInput, ALogTakesAFewTimesItsSize) {
       large_file(folder, "box:11:12 [0] NCCL INFO comm 0x1 rank 0 nranks 2 busId 1a\n", line, ""));
   EXPECT_EQ(info.code, 0);
   EXPECT_LT(info.peak_bytes, 5 * kLarge);
-  const Usage tests = import_of(large_file(
-      folder,
-      "# all_gather_perf\n#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  "
-      "algbw  busbw  #wrong\n",
-      " 4000000 250000 float none -1 120.0 33.33 25.00 0 120.0 33.33 25.00 0\n", ""));
+  const Usage tests = import_of(
+      large_file(folder,
+                 "# Collective test starting: all_gather_perf\n#  size  count  type  redop  root  "
+                 "time  algbw  busbw  #wrong  time  "
+                 "algbw  busbw  #wrong\n",
+                 " 4000000 250000 float none -1 120.0 33.33 25.00 0 120.0 33.33 25.00 0\n", ""));
   EXPECT_LT(tests.peak_bytes, 10 * kLarge);
   EXPECT_TRUE(tests.code == 0 || tests.code == 2);
 }
