@@ -122,13 +122,12 @@ class TraceWriter {
   void write_bar(const TraceInput& input, const RowBar& bar, const Track& track) {
     const Slice& slice = input.timeline->slices[bar.slice];
     const int64_t begin = ns(bar.begin_ps), end = ns(bar.end_ps);
-    const std::string_view kernel = input.names == nullptr || bar.is_wait
-                                        ? std::string_view()
-                                        : input.names->of(slice.op);
+    const std::string_view kernel =
+        input.names == nullptr || bar.is_wait ? std::string_view() : input.names->of(slice.op);
     const std::string_view word = bar.is_wait ? "wait" : name(slice.kind);
-    const std::string_view category = kernel.empty()                  ? word
+    const std::string_view category = kernel.empty()                ? word
                                       : slice.kind == OpKind::kCopy ? "gpu_memcpy"
-                                                                      : "kernel";
+                                                                    : "kernel";
     event(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})",
           track.pid, track.tid, microseconds(begin), microseconds(end - begin),
           json_quote(kernel.empty() ? word : kernel), category, arguments(input, slice));
@@ -151,7 +150,8 @@ class TraceWriter {
     if (slice.bytes != 0) add("bytes", slice.bytes);
     if (input.names != nullptr) {
       add("stream", slice.lane);
-      if (slice.bytes != 0) args += fmt::format(R"(,"In msg nelems":{},"dtype":"Byte")", slice.bytes);
+      if (slice.bytes != 0)
+        args += fmt::format(R"(,"In msg nelems":{},"dtype":"Byte")", slice.bytes);
     }
     if (slice.flops != 0) add("flops", slice.flops);
     if (is_send || is_receive || computes_pairs(slice.kind)) add("step", slice.step);

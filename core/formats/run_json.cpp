@@ -138,10 +138,11 @@ std::string run_json(const RunFile& run) {
 RunFile parse_run(std::string_view text, const std::string& name) {
   const json document = parse_json(text, name);
   require_schema(document, name, kRunSchema, kRunSchemaVersion);
-  const JsonObject object(document, {name, ""},
-                          {"schema", "schema_version", "name", "complete", "program", "machine",
-                           "seed", "context", "measured_steps_ps", "predicted_interval",
-                           "measured_metrics", "predicted_metrics", "op_names", "measured", "predicted"});
+  const JsonObject object(
+      document, {name, ""},
+      {"schema", "schema_version", "name", "complete", "program", "machine", "seed", "context",
+       "measured_steps_ps", "predicted_interval", "measured_metrics", "predicted_metrics",
+       "op_names", "measured", "predicted"});
   RunFile run;
   run.name = object.string("name");
   program_from_json(object, run);
