@@ -43,8 +43,13 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 }  // namespace
 
 Strategy all_gather_kv_strategy() {
-  return {"all-gather-kv", "every rank sends its K and V straight to every rank that needs them",
-          "", make};
+  return {"all-gather-kv",
+          "every rank sends its K and V straight to every rank that needs them",
+          "",
+          make,
+          {"2 S/P Hkv D b to each rank that needs it, nothing is forwarded",
+           "own Q, K, V; depth KV messages, the whole sequence at depth P - 1",
+           "few ranks on a switch, or masks under which few ranks need a shard"}};
 }
 
 }  // namespace ring

@@ -107,7 +107,11 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 Strategy double_ring_strategy() {
   return {"double-ring",
           "K and V walk inner rings on fast links while the next outer hop is on its way",
-          "ranks of an inner ring", make};
+          "ranks of an inner ring",
+          make,
+          {"P - 1 messages of 2 S/P Hkv D b, of which P/I - 1 leave the group",
+           "own Q, K, V; depth KV messages for each of two tracks",
+           "groups with fast links inside and slow ones between them"}};
 }
 
 }  // namespace ring

@@ -38,8 +38,12 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 }  // namespace
 
 Strategy multi_ring_strategy() {
-  return {"multi-ring", "parts of each KV shard walk several link-disjoint rings at once",
-          "number of cycles", make};
+  return {"multi-ring",
+          "parts of each KV shard walk several link-disjoint rings at once",
+          "number of cycles",
+          make,
+          {"as pass-kv, over C links at once", "own Q, K, V; depth KV messages for each ring",
+           "a switch joins all ranks and one link alone would be too slow"}};
 }
 
 }  // namespace ring

@@ -111,7 +111,7 @@ class CompareStrategiesVerb final : public Verb {
   static std::string on_other_ranks(const Row& row, const Row& best, int ranks) {
     const int own = row.choice.tuning.ranks;
     std::string text = fmt::format("on {} rank{}: {}", own, own == 1 ? "" : "s", row.spent_on);
-    if (own > 1 || !best.is_ranked(ranks)) return text;
+    if (row.choice.strategy->name != "flash" || !best.is_ranked(ranks)) return text;
     const double efficiency = parallel_efficiency(seconds_from_picoseconds(row.time_ps),
                                                   seconds_from_picoseconds(best.time_ps), ranks);
     return text + fmt::format("; against it {} has an efficiency of {}",
@@ -139,7 +139,8 @@ class CompareStrategiesVerb final : public Verb {
     }
     std::string text = fmt::format("{} is predicted to be the fastest with {}",
                                    best.choice.tuning.strategy, format_time(best.time_ps));
-    if (equal > 0) text += fmt::format("; {} more lie within its interval", equal);
+    const char* const as = best.interval.coverage > 0 ? "lie within its interval" : "are as fast";
+    if (equal > 0) text += fmt::format("; {} more {}", equal, as);
     const bool has_slower = equal + 1 < rows.size() && rows[equal + 1].is_ranked(ranks);
     if (!has_slower) return text;
     const Row& next = rows[equal + 1];
