@@ -1,6 +1,7 @@
 #include "core/cost_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -43,6 +44,18 @@ int processor_of(const Machine& machine, int rank) {
   return machine.processors[static_cast<size_t>(rank) % count];
 }
 
+void select_kernels(Machine& machine, const std::string& family) {
+  const auto found = machine.kernels.find(family);
+  if (found == machine.kernels.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, kernels] : machine.kernels) names.push_back(name);
+    throw_usage(fmt::format("machine '{}' knows no kernels '{}'", machine.name, family),
+                fmt::format("it knows: {}", fmt::join(names, ", ")));
+  }
+  for (auto& [dtype, cost] : machine.attend) cost.tiles = found->second.forward;
+  for (auto& [dtype, cost] : machine.backward) cost.tiles = found->second.backward;
+}
+
 namespace {
 
 /// Share of the active rows, of `row_bytes` each, that have to come from beyond the cache.
@@ -56,9 +69,24 @@ double far_share(const AttendCost& cost, const Problem& problem, const Op& op, i
   return bytes > cost.cache_bytes ? 1 - cost.cache_bytes / bytes : 0;
 }
 
+/// The passes of software that merges the outputs of steps itself.
+double step_merge_seconds(const AttendCost& cost, const TileWork& work, const Op& op) {
+  if (op.starts_state) return 0;
+  return cost.merge_launch_s + cost.per_merge_row_dim_s * static_cast<double>(work.rows) *
+                                   static_cast<double>(work.planes) * static_cast<double>(work.dim);
+}
+
+double tile_attend_seconds(const AttendCost& cost, const Problem& problem, const Op& op) {
+  const TileWork work = tile_work(problem, op);
+  // Kernels are measured with equal dims; unequal ones (MLA) count by their mean.
+  const TileKernel kernel = kernel_for(cost.tiles, (problem.head_dim + problem.head_dim_v) / 2);
+  return forward_tile_seconds(kernel, work) + step_merge_seconds(cost, work, op);
+}
+
 }  // namespace
 
 double attend_seconds(const AttendCost& cost, const Problem& problem, const Op& op, int sharers) {
+  if (!cost.tiles.empty()) return tile_attend_seconds(cost, problem, op);
   const double heads = static_cast<double>(op.head_end - op.head_begin);
   // Query heads share their KV head; a slice of the heads touches that share of the keys.
   const double kv_heads =
@@ -101,6 +129,11 @@ double started_elements(const Problem& problem, const Op& op, double heads, doub
 }  // namespace
 
 double backward_seconds(const AttendCost& cost, const Problem& problem, const Op& op, int sharers) {
+  if (!cost.tiles.empty()) {
+    return backward_tile_seconds(
+        kernel_for(cost.tiles, (problem.head_dim + problem.head_dim_v) / 2),
+        tile_work(problem, op));
+  }
   const double heads = static_cast<double>(op.head_end - op.head_begin);
   const double kv_heads =
       static_cast<double>(problem.kv_heads) * heads / static_cast<double>(problem.heads);
@@ -129,6 +162,23 @@ double backward_seconds(const AttendCost& cost, const Problem& problem, const Op
       cost.per_start_row_dim_s * started_elements(problem, op, heads, kv_heads) +
       cost.per_key_dim_s * key_dims;
   return cost.launch_s + per_batch_s * count(problem.batch);
+}
+
+TileWork tile_work(const Problem& problem, const Op& op) {
+  TileWork work;
+  work.rows = op.active_rows;
+  work.edge_rows = op.edge_rows;
+  work.keys = op.kv_end - op.kv_begin;
+  work.visible_pairs = op.visible_pairs;
+  work.planes = problem.batch * (op.head_end - op.head_begin);
+  work.planes_per_key_plane = problem.heads / problem.kv_heads;
+  work.dim = problem.head_dim_v;
+  const auto both = static_cast<double>(problem.head_dim + problem.head_dim_v);
+  const double query_side = static_cast<double>(work.rows * work.planes);
+  const double key_side =
+      static_cast<double>(work.keys * work.planes) / static_cast<double>(work.planes_per_key_plane);
+  work.bytes = (query_side + key_side) * both * static_cast<double>(size_bytes(problem.dtype));
+  return work;
 }
 
 Bytes merge_bytes(const Problem& problem, const Op& op) {

@@ -25,4 +25,7 @@ double byte_seconds(const ByteCost& cost, Bytes bytes, const char* what);
 /// `sharers` ranks take turns on the processor and share its cache.
 double op_seconds(const Machine& machine, const Problem* problem, const Op& op, int sharers = 1);
 
+/// The op as a GPU kernel sees it.
+TileWork tile_work(const Problem& problem, const Op& op);
+
 }  // namespace ring

@@ -7,6 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/problem.h"
+#include "core/tile_kernel.h"
 #include "core/topology.h"
 #include "core/units.h"
 
@@ -30,6 +31,19 @@ struct AttendCost {
   double per_start_row_dim_s = 0;
   double per_key_dim_s = 0;
   double cache_bytes = 0;  ///< 0: rows are never far.
+  /// A GPU kernel by its tiles, one entry per head dim, ascending; with any, they say the time of
+  /// an op instead of the terms above, of which only the two below count.
+  std::vector<TileKernel> tiles = {};
+  /// An op that continues a state, where the software merges the outputs of steps in passes of
+  /// their own: added to its time, per launch and per active row and dim of V.
+  double merge_launch_s = 0;
+  double per_merge_row_dim_s = 0;
+};
+
+/// What one family of attention kernels costs on the GPU: FlashAttention-2, -3, cuDNN, ...
+struct KernelFamily {
+  std::vector<TileKernel> forward;  ///< By head dim, ascending.
+  std::vector<TileKernel> backward;
 };
 
 /// Time that is linear in bytes: start + bytes / rate.
@@ -64,6 +78,8 @@ struct Machine {
 
   std::map<DType, AttendCost> attend;
   std::map<DType, AttendCost> backward;
+  /// Kernel families known for the GPU; `attend` and `backward` have the tiles of the default one.
+  std::map<std::string, KernelFamily> kernels;
   ByteCost copy;                    ///< One processor copying, alone.
   double merge_bytes_per_s = 0;     ///< Of state read and written by merge.
   double finalize_bytes_per_s = 0;  ///< Of state read and output written; 0: as merge.
@@ -86,6 +102,10 @@ struct Machine {
 
 /// The node of `rank`: processors in turn. Throws Error(kUsage) when the machine has none.
 int processor_of(const Machine& machine, int rank);
+
+/// Takes the tiles of `attend` and `backward` from a family of `kernels`. Throws Error(kUsage)
+/// naming those it has.
+void select_kernels(Machine& machine, const std::string& family);
 
 /// Time of an attention op alone, in seconds, from its counts. `sharers` ranks take turns on the
 /// processor and share its cache.

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/formats/model_library.h"
 #include "core/formats/scenario_toml.h"
+#include "core/library.h"
 #include "core/model_shape.h"
 #include "kernels/topology_choice.h"
 
@@ -16,6 +17,13 @@ namespace {
 
 constexpr int64_t kDefaultSeqLen = 4096;
 constexpr int64_t kMostRanks = 1 << 24;
+
+/// A file, or a scenario of the library by its name.
+std::string scenario_path(const std::string& text) {
+  const std::string known =
+      file_exists(text) ? std::string() : find_in_library(LibraryKind::kScenarios, text);
+  return known.empty() ? text : known;
+}
 
 }  // namespace
 
@@ -63,7 +71,8 @@ void SetupOptions::declare_tuning(VerbOptions& options) {
 void SetupOptions::declare_machine(VerbOptions& options) {
   options.heading("Machine");
   options.text("--machine", machine_, "FILE",
-               "Machine profile, or a preset such as dgx-a100:nodes=2\n"
+               "Machine profile, a machine such as h100-sxm-8 (ringscope machines lists\n"
+               "them), or a preset such as dgx-a100:nodes=2\n"
                "[the profile that ringscope calibrate left]");
   options.text("--topology", topology_, "FILE",
                "Take the links from nvidia-smi topo -m, a topology file of NCCL, or TOML, perhaps\n"
@@ -154,7 +163,7 @@ void SetupOptions::apply_topology(Scenario& scenario) const {
 Scenario SetupOptions::resolve() const {
   Scenario scenario;
   scenario.problem.mask = Mask::causal(kDefaultSeqLen);
-  if (scenario_) scenario = read_scenario(*scenario_);
+  if (scenario_) scenario = read_scenario(scenario_path(*scenario_));
   apply_model(scenario);
   apply_problem(scenario.problem);
   apply_tuning(scenario.tuning);

@@ -5,7 +5,9 @@
   VERB(demo)             \
   VERB(env)              \
   VERB(calibrate)        \
+  VERB(machines)         \
   VERB(simulate)         \
+  VERB(validate)         \
   VERB(run)              \
   VERB(compare)          \
   VERB(why)              \

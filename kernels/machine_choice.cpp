@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/formats/machine_json.h"
+#include "core/library.h"
 #include "core/machine_presets.h"
 #include "core/paths.h"
 #include "core/topology_shapes.h"
@@ -51,6 +52,20 @@ MachineChoice choose_machine(const std::string& path) {
   if (is_machine_preset(path) && !file_exists(path)) {
     return {machine_preset(path), "preset", path + ", from datasheets, not calibrated", false, {}};
   }
+  if (!path.empty() && !file_exists(path)) {
+    const std::string known = find_in_library(LibraryKind::kMachines, path);
+    if (!known.empty()) {
+      MachineFile file = read_machine(known);
+      return {std::move(file.machine), known,
+              path + ", of the library: fitted to published measurements", false,
+              std::move(file.calibration)};
+    }
+    const std::string near = nearest_in_library(LibraryKind::kMachines, path);
+    if (!near.empty()) {
+      throw_usage(fmt::format("there is neither a file nor a machine '{}'", path),
+                  fmt::format("did you mean {}? ringscope machines lists them", near));
+    }
+  }
   if (!path.empty() && is_topology_file(path)) {
     TopologyMachine read = read_topology_machine(path);
     std::string note = path + ", links from the file, costs of computation from ";
@@ -77,6 +92,9 @@ std::vector<MachineOffer> machine_offers() {
   const bool is_calibrated = file_exists(default_machine_path());
   offers.push_back({"", is_calibrated ? "this machine, as calibrated"
                                       : "this machine, not calibrated: rough guesses"});
+  for (const LibraryEntry& entry : library_entries(LibraryKind::kMachines)) {
+    offers.push_back({entry.name, "of the library, fitted to published measurements"});
+  }
   for (const ShapeInfo& shape : all_shapes()) {
     offers.push_back({std::string(shape.name), std::string(shape.summary)});
   }

@@ -72,13 +72,19 @@ void scale_attend(Machine& machine, double factor) {
       cost.per_far_row_dim_s *= factor;
       cost.per_start_row_dim_s *= factor;
       cost.per_key_dim_s *= factor;
+      cost.per_merge_row_dim_s *= factor;
+      scale_time(cost.tiles, factor);
     }
   }
 }
 
 void scale_launch(Machine& machine, double factor) {
   for (auto* const costs : {&machine.attend, &machine.backward}) {
-    for (auto& [dtype, cost] : *costs) cost.launch_s *= factor;
+    for (auto& [dtype, cost] : *costs) {
+      cost.launch_s *= factor;
+      cost.merge_launch_s *= factor;
+      for (TileKernel& kernel : cost.tiles) kernel.launch_s *= factor;
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "core/formats/file_io.h"
 #include "core/formats/json_object.h"
 #include "core/formats/json_text.h"
+#include "core/formats/kernels_json.h"
 #include "core/formats/topology_json.h"
 
 namespace ring {
@@ -35,6 +36,12 @@ constexpr std::array<NumberField<AttendCost>, 9> kAttendFields{{
     {"per_start_row_dim_s", &AttendCost::per_start_row_dim_s},
     {"per_key_dim_s", &AttendCost::per_key_dim_s},
     {"cache_bytes", &AttendCost::cache_bytes},
+}};
+
+/// Members of AttendCost that older files do not have.
+constexpr std::array<NumberField<AttendCost>, 2> kLaterAttendFields{{
+    {"merge_launch_s", &AttendCost::merge_launch_s},
+    {"per_merge_row_dim_s", &AttendCost::per_merge_row_dim_s},
 }};
 
 constexpr std::array<NumberField<ByteCost>, 2> kByteCostFields{{
@@ -95,10 +102,29 @@ Owner numbers_from_json(const json& value, const JsonPlace& place,
   return owner;
 }
 
+AttendCost attend_cost_from_json(const json& value, const JsonPlace& place) {
+  std::vector<std::string_view> keys = keys_of(kAttendFields);
+  for (const auto& field : kLaterAttendFields) keys.push_back(field.key);
+  keys.push_back("tiles");
+  const JsonObject object(value, place, keys);
+  AttendCost cost;
+  for (const auto& field : kAttendFields) cost.*field.member = object.amount(field.key);
+  for (const auto& field : kLaterAttendFields) {
+    if (object.has(field.key)) cost.*field.member = object.amount(field.key);
+  }
+  if (object.has("tiles")) cost.tiles = tiles_from_json(object.at("tiles"), object.place("tiles"));
+  return cost;
+}
+
 ordered_json attend_to_json(const std::map<DType, AttendCost>& attend) {
   ordered_json object = ordered_json::object();
   for (const auto& [dtype, cost] : attend) {
-    object[std::string(name(dtype))] = numbers_to_json(cost, kAttendFields);
+    ordered_json entry = numbers_to_json(cost, kAttendFields);
+    for (const auto& field : kLaterAttendFields) {
+      if (cost.*field.member != 0) entry[std::string(field.key)] = cost.*field.member;
+    }
+    if (!cost.tiles.empty()) entry["tiles"] = tiles_to_json(cost.tiles);
+    object[std::string(name(dtype))] = std::move(entry);
   }
   return object;
 }
@@ -109,7 +135,7 @@ std::map<DType, AttendCost> attend_from_json(const JsonObject& machine, std::str
   for (const auto& item : machine.map(key).items()) {
     const JsonPlace place = machine.place(key).at(item.key());
     index_of_word(item.key(), kWords, machine.place(key).text());
-    attend[parse_dtype(item.key())] = numbers_from_json(item.value(), place, kAttendFields, false);
+    attend[parse_dtype(item.key())] = attend_cost_from_json(item.value(), place);
   }
   return attend;
 }
@@ -154,7 +180,8 @@ std::vector<std::string_view> machine_keys() {
       "schema",   "schema_version", "name",        "calibrated",
       "topology", "processors",     "transfer",    "attend",
       "backward", "copy",           "noise",       "trusted",
-      "context",  "provenance",     "calibration", "memory_capacity_bytes"};
+      "context",  "provenance",     "calibration", "memory_capacity_bytes",
+      "kernels"};
   for (const auto& field : kMachineFields) keys.push_back(field.key);
   for (const auto& field : kLaterFields) keys.push_back(field.key);
   return keys;
@@ -170,6 +197,9 @@ Machine machine_from_json(const JsonObject& object) {
       index_of_word(object.string("transfer"), kTransferWords, object.place("transfer").text()));
   machine.attend = attend_from_json(object, "attend");
   if (object.has("backward")) machine.backward = attend_from_json(object, "backward");
+  if (object.has("kernels")) {
+    machine.kernels = kernels_from_json(object.at("kernels"), object.place("kernels"));
+  }
   machine.copy = numbers_from_json(object.at("copy"), object.place("copy"), kByteCostFields, false);
   for (const auto& field : kMachineFields) machine.*field.member = object.amount(field.key);
   for (const auto& field : kLaterFields) {
@@ -197,6 +227,7 @@ std::string machine_json(const MachineFile& file) {
   out["transfer"] = kTransferWords[static_cast<size_t>(machine.transfer)];
   out["attend"] = attend_to_json(machine.attend);
   out["backward"] = attend_to_json(machine.backward);
+  if (!machine.kernels.empty()) out["kernels"] = kernels_to_json(machine.kernels);
   out["copy"] = numbers_to_json(machine.copy, kByteCostFields);
   for (const auto& field : kMachineFields) {
     out[std::string(field.key)] = machine.*field.member;

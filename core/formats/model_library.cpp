@@ -21,11 +21,12 @@ struct ModelRow {
 };
 
 // Source: the config.json that is published with each model.
-constexpr std::array<ModelRow, 10> kModels{{
+constexpr std::array<ModelRow, 13> kModels{{
     {{"llama-3-8b", "32 heads over 8 KV heads of 128"}, 32, 4096, 32, 8, 128, 128, 131072},
     {{"llama-3-70b", "64 heads over 8 KV heads of 128"}, 80, 8192, 64, 8, 128, 128, 131072},
     {{"llama-3-405b", "128 heads over 8 KV heads of 128"}, 126, 16384, 128, 8, 128, 128, 131072},
     {{"llama-2-7b", "32 heads of 128, no grouping"}, 32, 4096, 32, 32, 128, 128, 4096},
+    {{"llama-2-13b", "40 heads of 128, no grouping"}, 40, 5120, 40, 40, 128, 128, 4096},
     {{"mistral-7b", "32 heads over 8 KV heads of 128, window 4096"},
      32,
      4096,
@@ -38,6 +39,17 @@ constexpr std::array<ModelRow, 10> kModels{{
      0},
     {{"mixtral-8x7b", "32 heads over 8 KV heads of 128"}, 32, 4096, 32, 8, 128, 128, 32768},
     {{"qwen2.5-7b", "28 heads over 4 KV heads of 128"}, 28, 3584, 28, 4, 128, 128, 32768},
+    {{"qwen2.5-72b", "64 heads over 8 KV heads of 128"}, 80, 8192, 64, 8, 128, 128, 131072},
+    {{"gpt-oss-120b", "64 heads over 8 KV heads of 64, every second layer a window of 128"},
+     36,
+     2880,
+     64,
+     8,
+     64,
+     64,
+     131072,
+     128,
+     2},
     {{"gemma-2-9b", "16 heads over 8 KV heads of 256, every second layer a window of 4096"},
      42,
      3584,

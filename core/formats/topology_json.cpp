@@ -27,7 +27,7 @@ Node node_from_json(const json& value, const JsonPlace& place) {
   Node node;
   node.name = object.string("name");
   node.kind = parse_node_kind(object.string("kind"), object.place("kind"));
-  node.host = object.integer32("host", 0);
+  node.host = object.integer32("host", -1);
   return node;
 }
 

@@ -185,3 +185,5 @@ foreach(line IN LISTS RING_PARTS)
 endforeach()
 configure_file("${PROJECT_SOURCE_DIR}/core/build_info.h.in"
                "${PROJECT_BINARY_DIR}/generated/core/build_info.h" @ONLY)
+configure_file("${PROJECT_SOURCE_DIR}/core/library_place.h.in"
+               "${PROJECT_BINARY_DIR}/generated/core/library_place.h" @ONLY)

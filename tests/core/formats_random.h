@@ -61,7 +61,11 @@ class RandomFiles {
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
       if (coin()) machine.attend[dtype] = {amount(), amount(), amount(), 0, amount(), amount()};
       if (coin()) machine.backward[dtype] = {amount(), 0, amount(), amount()};
+      if (!machine.attend.contains(dtype)) continue;
+      machine.attend[dtype].tiles = tiles();
+      machine.attend[dtype].per_merge_row_dim_s = amount();
     }
+    for (int64_t i = whole(0, 2); i > 0; --i) machine.kernels[text()] = {tiles(), tiles()};
     machine.copy = {amount(), amount()};
     machine.merge_bytes_per_s = amount();
     machine.memory_bytes_per_s = amount();
@@ -81,6 +85,27 @@ class RandomFiles {
     file.calibration.parameters[text()] = {amount(), -amount(), amount()};
     file.calibration.fits[text()] = {whole(0, 99), 3, amount(), amount(), amount(), amount()};
     return file;
+  }
+
+  std::vector<TileKernel> tiles() {
+    std::vector<TileKernel> tiles;
+    int64_t head_dim = 0;
+    for (int64_t i = whole(0, 3); i > 0; --i) {
+      head_dim += whole(1, 128);
+      TileKernel kernel;
+      kernel.head_dim = head_dim;
+      kernel.tile_rows = whole(1, 256);
+      kernel.step_tokens = whole(1, 256);
+      kernel.slots = whole(1, 999);
+      kernel.slots_per_unit = whole(1, 2);
+      kernel.alone_speed = amount();
+      kernel.is_balanced = coin();
+      kernel.splits_keys = coin();
+      kernel.per_pair_s = amount();
+      kernel.launch_s = amount();
+      tiles.push_back(kernel);
+    }
+    return tiles;
   }
 
   CalibrationSample sample() {
