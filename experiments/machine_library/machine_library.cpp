@@ -175,6 +175,17 @@ void set_kernels(const KernelKnowledge& known, Machine& machine) {
   machine.trusted["block_tokens"] = {512, 131072};
 }
 
+/// The samples and the fit of a link that the machine has.
+void keep_link(const std::string& probe, const Calibration& from, Calibration& to) {
+  for (const CalibrationSample& sample : from.samples) {
+    if (sample.probe == probe) to.samples.push_back(sample);
+  }
+  for (const char* parameter : {".start_s", ".bytes_per_s"}) {
+    to.parameters[probe + parameter] = from.parameters.at(probe + parameter);
+  }
+  to.fits[probe] = from.fits.at(probe);
+}
+
 MachineFile build(const MachineSpec& spec, const KernelFamilies& families, const LinkCosts& costs) {
   const GpuSpec& gpu = gpu_spec(spec.gpu);
   Shape shape = make_shape(spec.shape);
@@ -205,11 +216,8 @@ MachineFile build(const MachineSpec& spec, const KernelFamilies& families, const
     file.calibration.samples.clear();  // Kept once, with the machine of one node.
     machine.context["samples"] = "of the kernels: in the file of the machine with one node";
   }
-  for (const CalibrationSample& sample : costs.calibration.samples) {
-    const bool is_used =
-        sample.probe == "nvlink" ? gpu.name == "a100-sxm" : spec.network == Network::kNdr;
-    if (is_used) file.calibration.samples.push_back(sample);
-  }
+  if (gpu.name == "a100-sxm") keep_link("nvlink", costs.calibration, file.calibration);
+  if (spec.network == Network::kNdr) keep_link("nic", costs.calibration, file.calibration);
   return file;
 }
 
