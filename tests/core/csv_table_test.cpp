@@ -27,15 +27,15 @@ TEST(CsvTable, RefusesWithFileAndLine) {
   const auto refusal = [](const char* text) {
     return error_of([&] { CsvTable::parse(text, "t.csv"); });
   };
-  EXPECT_EQ(refusal(""), "t.csv: an empty file has no heading line");
-  EXPECT_EQ(refusal("a,a\n"), "t.csv:1: two columns are called \"a\"");
-  EXPECT_EQ(refusal("a,b\n1,2\n3\n"), "t.csv:3: 1 fields, but the heading has 2");
-  EXPECT_EQ(refusal("a,b\n1,\"2\n3\n"), "t.csv:2: a quoted field is never closed");
-  EXPECT_EQ(refusal("a,b\n\"1\"2,3\n"), "t.csv:2: text after a quoted field");
+  EXPECT_EQ(refusal(""), "t.csv: an empty file has no heading line | ");
+  EXPECT_EQ(refusal("a,a\n"), "t.csv:1: two columns are called \"a\" | ");
+  EXPECT_EQ(refusal("a,b\n1,2\n3\n"), "t.csv:3: 1 fields, but the heading has 2 | ");
+  EXPECT_EQ(refusal("a,b\n1,\"2\n3\n"), "t.csv:2: a quoted field is never closed | ");
+  EXPECT_EQ(refusal("a,b\n\"1\"2,3\n"), "t.csv:2: text after a quoted field | ");
   EXPECT_EQ(error_of([] {
               CsvTable::parse("a,b\n", "t.csv").require({"a", "c", "d"});
             }),
-            "t.csv: missing columns: c, d");
+            "t.csv: missing columns: c, d | ");
 }
 
 RC_GTEST_PROP(CsvTable, WhatIsQuotedComesBack, (const std::vector<std::string>& fields)) {

@@ -101,9 +101,10 @@ TEST(TileKernel, ATriangleCostsHalfOfASquareWhenItFillsTheGpu) {
 }
 
 TEST(TileKernel, FewLongTilesAtTheEndLeaveSlotsIdle) {
-  // One plane on 128 slots: the last row of tiles decides.
+  // One plane on 128 slots: its longest tile decides, twice the mean. Eight planes take eight means
+  // and half a longest tile: 1 / (1/2 + 1/16) = 1.78 times less for each.
   EXPECT_GT(forward_tile_seconds(kernel(128), causal(16384)),
-            1.8 * forward_tile_seconds(kernel(128), causal(16384, 8)) / 8);
+            1.7 * forward_tile_seconds(kernel(128), causal(16384, 8)) / 8);
 }
 
 TEST(TileKernel, RowsThatSeeHalfOfTheKeysAreARectangle) {

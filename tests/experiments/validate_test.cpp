@@ -78,7 +78,10 @@ TEST(PredictRow, MoreHeadsTakeLongerAndUnitsAgree) {
   PublishedRow twice = row();
   twice.heads = twice.kv_heads = 16;
   const double seconds = predict_row(small, shelf).seconds;
-  EXPECT_NEAR(predict_row(interpret(twice), shelf).seconds / seconds, 2, 0.3);
+  // Four heads a rank leave a wave of tiles half empty, eight less so: more than 1, not above 2.
+  const double ratio = predict_row(interpret(twice), shelf).seconds / seconds;
+  EXPECT_GT(ratio, 1.3);
+  EXPECT_LT(ratio, 2.02);
   EXPECT_DOUBLE_EQ(in_unit_of(small, seconds), 1 / seconds);
   PublishedRow flops = row();
   flops.unit = "TFLOP/s/GPU";
