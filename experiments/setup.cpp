@@ -9,6 +9,7 @@
 #include "core/formats/scenario_toml.h"
 #include "core/library.h"
 #include "core/model_shape.h"
+#include "core/paths.h"
 #include "kernels/topology_choice.h"
 
 namespace ring {
