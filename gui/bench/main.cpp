@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "gui/bench/frames.h"
+#include "gui/bench/slider_latency.h"
 
 namespace ring::gui {
 namespace {
@@ -65,6 +66,13 @@ json rows_at(int ratio, bool is_quick) {
     rows.push_back(row_of(what + ", zooming, median", quantile(times.zoom_ms, 0.5), limit));
     rows.push_back(row_of(what + ", zooming, p95", quantile(times.zoom_ms, 0.95), limit));
     if (ratio == 1) rows.push_back(row_of(what + ", making ready", built.count(), 0));
+  }
+  if (ratio == 1) {
+    const std::vector<double> latencies_ms = slider_latencies_ms(is_quick ? 20 : 120);
+    rows.push_back(
+        row_of("slider to picture, 8 ranks x 1Mi, median", quantile(latencies_ms, 0.5), 0));
+    rows.push_back(
+        row_of("slider to picture, 8 ranks x 1Mi, p95", quantile(latencies_ms, 0.95), 33));
   }
   return rows;
 }
