@@ -37,20 +37,12 @@ void copy_calibration(const TemporaryFolder& folder) {
   }
 }
 
-/// One build for all tests: it takes seconds.
-const std::vector<MachineFile>& built_from_calibration_alone() {
-  static const std::vector<MachineFile> files = [] {
-    const TemporaryFolder folder;
-    copy_calibration(folder);
-    return build_machine_library(folder.path());
-  }();
-  return files;
-}
-
 TEST(MachineLibrary, IsMadeFromCalibrationAloneByteForByte) {
-  const auto entries = library_entries(LibraryKind::kMachines);
-  ASSERT_EQ(built_from_calibration_alone().size(), entries.size());
-  for (const MachineFile& file : built_from_calibration_alone()) {
+  const TemporaryFolder folder;
+  copy_calibration(folder);
+  const std::vector<MachineFile> built = build_machine_library(folder.path());
+  ASSERT_EQ(built.size(), library_entries(LibraryKind::kMachines).size());
+  for (const MachineFile& file : built) {
     const std::string path = find_in_library(LibraryKind::kMachines, file.machine.name);
     ASSERT_FALSE(path.empty()) << file.machine.name;
     EXPECT_TRUE(machine_json(file) == read_file(path)) << file.machine.name;
@@ -58,7 +50,8 @@ TEST(MachineLibrary, IsMadeFromCalibrationAloneByteForByte) {
 }
 
 TEST(MachineLibrary, FitsReachRowsTheyWereNotGiven) {
-  for (const MachineFile& file : built_from_calibration_alone()) {
+  for (const LibraryEntry& entry : library_entries(LibraryKind::kMachines)) {
+    const MachineFile file = read_machine(entry.path);
     for (const auto& [probe, fit] : file.calibration.fits) {
       SCOPED_TRACE(file.machine.name + " " + probe);
       // Links are one start and one rate over five decades of sizes and several protocols.
@@ -118,16 +111,14 @@ TEST(KernelFit, ForwardSpeedOfA100IsNearWhatIsToldWithoutTheWholeShape) {
   // Kept out of the fits: 203 and 186 TFLOP/s, which do not agree with each other better than this.
   const CsvTable table =
       CsvTable::parse(read_file(published("flash-attention-other")), "flash-attention-other.csv");
-  for (const MachineFile& file : built_from_calibration_alone()) {
-    if (file.machine.name != "a100-sxm-8") continue;
-    const KernelFamily& fa2 = file.machine.kernels.at("fa2");
-    std::vector<KernelPoint> points =
-        kernel_points(table, {"A100 80GB SXM4", "FlashAttention-2", "bf16", 128});
-    ASSERT_FALSE(points.empty());
-    for (const KernelPoint& point : points) {
-      const double seconds = seconds_of(point, kernel_for(fa2.forward, 128), {});
-      EXPECT_NEAR(seconds / point.seconds, 1, 0.2) << point.id;
-    }
+  const Machine a100 = read_machine(find_in_library(LibraryKind::kMachines, "a100-sxm-8")).machine;
+  const KernelFamily& fa2 = a100.kernels.at("fa2");
+  const std::vector<KernelPoint> points =
+      kernel_points(table, {"A100 80GB SXM4", "FlashAttention-2", "bf16", 128});
+  ASSERT_FALSE(points.empty());
+  for (const KernelPoint& point : points) {
+    const double seconds = seconds_of(point, kernel_for(fa2.forward, 128), {});
+    EXPECT_NEAR(seconds / point.seconds, 1, 0.2) << point.id;
   }
 }
 
