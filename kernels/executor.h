@@ -9,6 +9,7 @@
 #include "core/ring_program.h"
 #include "core/timeline.h"
 #include "kernels/data.h"
+#include "kernels/executor_base.h"
 
 namespace ring {
 
@@ -29,22 +30,17 @@ struct ExecutorOptions {
 ///
 /// Lanes of rank r are threads on core r modulo the number of cores. A lane does its ops in order;
 /// an op starts when the lane points it depends on are reached.
-class CpuExecutor {
+class CpuExecutor final : public Executor {
  public:
   /// `program` must outlive the executor; `data` is only read here. Throws Error(kUsage) when the
   /// program is not sound (program_check.h) or has ops that it cannot run, Error(kRunFailed) when
   /// memory or threads are not to be had.
   CpuExecutor(const RingProgram& program, const DataSource& data, ExecutorOptions options = {});
-  ~CpuExecutor();
+  ~CpuExecutor() override;
 
-  /// Runs the program once and returns what was measured; it stays valid until the next run. After
-  /// an interruption it holds the ops that were done, and is_complete is false.
-  const Timeline& run();
-
-  /// Result of the last run for the token at `position` of the sequence: `out` (head, dim_v) as
-  /// stored in the model dtype, `lse` (head) in natural log.
+  const Timeline& run() override;
   void read_output(int64_t batch, int64_t position, std::span<float> out,
-                   std::span<float> lse) const;
+                   std::span<float> lse) const override;
   /// Gradients of the last run, fp32: dQ (head, head_dim) of the token; dK (kv_head, head_dim) and
   /// dV (kv_head, head_dim_v). Of a program with a backward pass.
   std::span<const float> query_gradients(int64_t batch, int64_t position) const;
@@ -53,8 +49,7 @@ class CpuExecutor {
   /// The stored bytes of the output, (head, dim_v) in the model dtype.
   std::span<const std::byte> output_bytes(int64_t batch, int64_t position) const;
 
-  /// Bytes held by a rank: Q, its shard, receive buffers, states and output.
-  Bytes storage_bytes(int rank) const;
+  Bytes storage_bytes(int rank) const override;
   int cores() const;
 
  private:

@@ -39,7 +39,7 @@ void select_timeline(const std::vector<Timeline>& timelines, Measurement& measur
   measurement.timeline = timelines[middle_run(measurement.steps_ps)];
 }
 
-Measurement measure_runs(CpuExecutor& executor, int warmups, int repeats,
+Measurement measure_runs(Executor& executor, int warmups, int repeats,
                          const std::atomic<bool>& is_interrupted,
                          const std::function<void(int)>& on_run) {
   Measurement measurement;

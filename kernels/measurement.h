@@ -28,7 +28,7 @@ void select_timeline(const std::vector<Timeline>& timelines, Measurement& measur
 
 /// Runs `warmups` times unrecorded, then `repeats` times. `on_run(i)` is called before each of
 /// warmups + repeats runs. Ends early, with is_complete false, once `is_interrupted`.
-Measurement measure_runs(CpuExecutor& executor, int warmups, int repeats,
+Measurement measure_runs(Executor& executor, int warmups, int repeats,
                          const std::atomic<bool>& is_interrupted,
                          const std::function<void(int)>& on_run);
 

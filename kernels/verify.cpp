@@ -203,7 +203,7 @@ std::vector<int64_t> sampled_positions(const Partition& partition, int64_t rows)
 }
 
 Verification verify_rows(const RingProgram& program, const DataSource& data,
-                         const CpuExecutor& executor, int64_t rows) {
+                         const Executor& executor, int64_t rows) {
   const Problem& problem = program.problem;
   const std::vector<int64_t> positions = sampled_positions(program.partition, rows);
   const auto sampled = oracle_rows(problem, data, positions);

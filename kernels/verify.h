@@ -33,7 +33,7 @@ struct Verification {
 /// the gradients there are checked too: dQ against the oracle alone, dK and dV with lse and delta
 /// of the rows taken from the run's output, which the same call samples.
 Verification verify_rows(const RingProgram& program, const DataSource& data,
-                         const CpuExecutor& executor, int64_t rows);
+                         const Executor& executor, int64_t rows);
 
 /// The positions that are checked, ascending.
 std::vector<int64_t> sampled_positions(const Partition& partition, int64_t rows);

@@ -29,4 +29,10 @@ std::vector<CompiledKernel> forward_kernels();
 enum class StateKernel { kFinalize, kMergeState, kMergeOutput, kReset, kNarrow, kWiden };
 CompiledKernel state_kernel(StateKernel kernel, DType dtype);
 
+/// One warp that does nothing for a time.
+struct SpinParams {
+  int64_t time_ns = 0;
+};
+CompiledKernel spin_kernel();
+
 }  // namespace ring::cuda

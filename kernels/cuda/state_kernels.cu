@@ -43,6 +43,14 @@ __global__ void __launch_bounds__(kStateThreads)
   widen_all<Element>(lane, params);
 }
 
+__global__ void spin_kernel_function(const __grid_constant__ SpinParams params) {
+  long long begin, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (now - begin < params.time_ns);
+}
+
 template <class Function>
 const void* pointer(Function* function) {
   return reinterpret_cast<const void*>(function);
@@ -86,6 +94,14 @@ CompiledKernel state_kernel(StateKernel kernel, DType dtype) {
   compiled.name = "state";
   compiled.dtype = dtype;
   compiled.threads = kStateThreads;
+  return compiled;
+}
+
+CompiledKernel spin_kernel() {
+  CompiledKernel compiled;
+  compiled.function = pointer(&spin_kernel_function);
+  compiled.name = "spin";
+  compiled.threads = simt::kWarp;
   return compiled;
 }
 

@@ -42,7 +42,7 @@ struct Output {
   std::vector<double> out, lse;
 };
 
-inline Output gather(const CpuExecutor& executor, const Problem& problem) {
+inline Output gather(const Executor& executor, const Problem& problem) {
   Output all;
   std::vector<float> out(static_cast<size_t>(problem.heads * problem.head_dim_v));
   std::vector<float> lse(static_cast<size_t>(problem.heads));

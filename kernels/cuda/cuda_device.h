@@ -1,0 +1,62 @@
+// The CUDA devices of this machine: whether there are any, and a runtime that runs on them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/runtime.h"
+
+namespace ring::cuda {
+
+/// What must be the same in all processes of a job that exchanges messages over NCCL.
+using NcclId = std::array<char, 128>;
+
+/// Ranks that meet in exchanges; every rank has a device of its own.
+struct NcclJob {
+  NcclId id{};
+  int ranks = 1;
+  std::vector<int> local_ranks;  ///< Of this process, and their devices.
+  std::vector<int> devices;
+};
+
+/// Why nothing can run on a CUDA device here, in words; empty when it can.
+std::vector<std::string> missing_devices();
+
+/// All devices that the process may use. Throws Error(kUnavailable) where there are none, or no
+/// NCCL for the job.
+std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>& job = std::nullopt);
+
+/// A fresh id, to be made by one process and given to all. Throws Error(kUnavailable) without NCCL.
+NcclId make_nccl_id();
+
+/// What the driver says about a device at one moment; a field it does not tell is negative.
+struct DeviceSample {
+  double time_s = 0;  ///< Since the monitor was started.
+  int device = 0;
+  double sm_clock_mhz = -1;
+  double utilisation = -1;  ///< Share of time in which a kernel ran.
+  Bytes memory_used_bytes = -1;
+  double power_w = -1;
+  int64_t throttle_reasons = 0;  ///< Bits of nvmlClocksThrottleReasons.
+};
+
+/// Samples NVML in a thread of its own from construction until stop(). Without NVML it has nothing.
+class DeviceMonitor {
+ public:
+  explicit DeviceMonitor(double interval_s = 0.02);
+  ~DeviceMonitor();
+  std::vector<DeviceSample> stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Facts for a result's context: range of clocks, highest memory and power, and what held the
+/// clocks down, by name.
+std::map<std::string, std::string> monitor_summary(const std::vector<DeviceSample>& samples);
+
+}  // namespace ring::cuda

@@ -1,0 +1,392 @@
+#include "kernels/cuda/device/cuda_runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "core/error.h"
+#include "kernels/cuda/device/check.h"
+#include "kernels/cuda/state_kernels.h"
+
+namespace ring::cuda {
+namespace {
+
+/// Resolution of CUDA events, as the runtime's documentation states it.
+constexpr double kEventResolution_s = 0.5e-6;
+
+double host_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int attribute(cudaDeviceAttr what, int device) {
+  int value = 0;
+  RING_CUDA_CHECK(cudaDeviceGetAttribute(&value, what, device));
+  return value;
+}
+
+DeviceFacts facts_of(int device) {
+  cudaDeviceProp properties{};
+  RING_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+  DeviceFacts facts;
+  facts.name = properties.name;
+  facts.capability = properties.major * 10 + properties.minor;
+  facts.multiprocessors = properties.multiProcessorCount;
+  facts.memory_bytes = static_cast<Bytes>(properties.totalGlobalMem);
+  facts.shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  facts.shared_sm_bytes = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+  return facts;
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t error, const char* call, const std::source_location& where) {
+  if (error == cudaSuccess) return;
+  int device = -1;
+  cudaGetDevice(&device);
+  std::string_view file = where.file_name();
+  file = file.substr(file.rfind('/') + 1);
+  std::string_view name = call;
+  name = name.substr(0, name.find('('));
+  throw Error(error == cudaErrorMemoryAllocation || error != cudaErrorNoDevice
+                  ? ErrorKind::kRunFailed
+                  : ErrorKind::kUnavailable,
+              fmt::format("{} failed on device {} ({}:{}): {}", name, device, file, where.line(),
+                          cudaGetErrorString(error)),
+              error == cudaErrorMemoryAllocation ? "use fewer tokens, ranks or buffers" : "");
+}
+
+std::vector<std::string> missing_devices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) return {fmt::format("CUDA: {}", cudaGetErrorString(error))};
+  if (count == 0) return {"CUDA finds no device"};
+  for (int device = 0; device < count; ++device) {
+    if (facts_of(device).capability < 80)
+      return {fmt::format("device {} is older than compute capability 8.0", device)};
+  }
+  return {};
+}
+
+std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>& job) {
+  return std::make_unique<CudaRuntime>(job);
+}
+
+NcclId make_nccl_id() { return nccl_id(); }
+
+CudaRuntime::CudaRuntime(const std::optional<NcclJob>& job) : forward_(forward_kernels()) {
+  const std::vector<std::string> missing = missing_devices();
+  if (!missing.empty()) throw Error(ErrorKind::kUnavailable, missing.front());
+  int count = 0;
+  RING_CUDA_CHECK(cudaGetDeviceCount(&count));
+  for (int device = 0; device < count; ++device) {
+    facts_.push_back(facts_of(device));
+    RING_CUDA_CHECK(cudaSetDevice(device));
+    cudaStream_t own = nullptr;
+    RING_CUDA_CHECK(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+    base_streams_.push_back(own);
+    bases_.push_back({nullptr, device});
+    RING_CUDA_CHECK(cudaEventCreate(&bases_.back().handle));
+    base_s_.push_back(0);
+  }
+  enable_peers();
+  if (job) comms_ = std::make_unique<NcclComms>(*job);
+}
+
+CudaRuntime::~CudaRuntime() {
+  // Errors of the end are of no use to anybody.
+  for (const Graph& graph : graphs_) cudaGraphExecDestroy(graph.handle);
+  comms_.reset();
+  for (const auto* list : {&events_, &stamps_, &bases_}) {
+    for (const Event& event : *list) cudaEventDestroy(event.handle);
+  }
+  for (const Stream& own : streams_) cudaStreamDestroy(own.handle);
+  for (const cudaStream_t own : base_streams_) cudaStreamDestroy(own);
+  for (const auto& [begin, block] : memory_) cudaFree(const_cast<std::byte*>(begin));
+}
+
+void CudaRuntime::enable_peers() {
+  for (int a = 0; a < device_count(); ++a) {
+    RING_CUDA_CHECK(cudaSetDevice(a));
+    for (int b = 0; b < device_count(); ++b) {
+      int can_access = 0;
+      if (a != b) RING_CUDA_CHECK(cudaDeviceCanAccessPeer(&can_access, a, b));
+      // Without access copies go through the host, which is slower and still right.
+      if (can_access != 0) cudaDeviceEnablePeerAccess(b, 0);
+    }
+  }
+  cudaGetLastError();
+}
+
+std::map<std::string, std::string> CudaRuntime::versions() const {
+  int driver = 0, runtime = 0;
+  RING_CUDA_CHECK(cudaDriverGetVersion(&driver));
+  RING_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+  std::map<std::string, std::string> facts = {{"gpu", facts_.front().name},
+                                              {"gpu count", std::to_string(facts_.size())},
+                                              {"cuda driver", version_text(driver)},
+                                              {"cuda runtime", version_text(runtime)}};
+  if (const std::string nccl = nccl_version(); !nccl.empty()) facts["nccl"] = nccl;
+  return facts;
+}
+
+const CompiledKernel* CudaRuntime::forward_for(int device, DType dtype, int dim_qk,
+                                               int dim_v) const {
+  const DeviceFacts& facts = facts_[static_cast<size_t>(device)];
+  const CompiledKernel* fallback = nullptr;
+  for (const CompiledKernel& kernel : forward_) {
+    if (kernel.dtype != dtype || kernel.dim_qk != dim_qk || kernel.dim_v != dim_v) continue;
+    if (kernel.shared_bytes > facts.shared_bytes) continue;
+    // A multiprocessor keeps 1 KB of its shared memory for every block.
+    if ((kernel.shared_bytes + 1024) * kernel.blocks_per_sm <= facts.shared_sm_bytes)
+      return &kernel;
+    if (fallback == nullptr) fallback = &kernel;
+  }
+  return fallback;
+}
+
+void CudaRuntime::require_attend(int device, DType dtype, int dim_qk, int dim_v) const {
+  if (forward_for(device, dtype, dim_qk, dim_v) != nullptr) return;
+  std::set<std::string> dims;
+  for (const CompiledKernel& kernel : forward_) {
+    if (kernel.shared_bytes <= facts(device).shared_bytes)
+      dims.insert(kernel.dim_qk == kernel.dim_v
+                      ? std::to_string(kernel.dim_qk)
+                      : fmt::format("{} with {} for V", kernel.dim_qk, kernel.dim_v));
+  }
+  throw Error(ErrorKind::kUnavailable,
+              fmt::format("no kernel attends with head dims {} and {} in {} on {}", dim_qk, dim_v,
+                          name(dtype), facts(device).name),
+              fmt::format("there are: {}", fmt::join(dims, ", ")));
+}
+
+std::byte* CudaRuntime::allocate(int device, Bytes bytes) {
+  RING_CUDA_CHECK(cudaSetDevice(device));
+  void* at = nullptr;
+  const auto size = static_cast<size_t>(std::max<Bytes>(bytes, 1));
+  RING_CUDA_CHECK(cudaMalloc(&at, size));
+  memory_[static_cast<const std::byte*>(at)] = {bytes, device};
+  RING_CUDA_CHECK(cudaMemset(at, 0, size));
+  return static_cast<std::byte*>(at);
+}
+
+void CudaRuntime::upload(std::byte* to, std::span<const std::byte> from) {
+  synchronize();
+  RING_CUDA_CHECK(cudaMemcpy(to, from.data(), from.size(), cudaMemcpyHostToDevice));
+}
+
+void CudaRuntime::download(std::span<std::byte> to, const std::byte* from) {
+  synchronize();
+  RING_CUDA_CHECK(cudaMemcpy(to.data(), from, to.size(), cudaMemcpyDeviceToHost));
+}
+
+int CudaRuntime::create_stream(int device, bool is_urgent) {
+  RING_CUDA_CHECK(cudaSetDevice(device));
+  int least = 0, greatest = 0;
+  RING_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  Stream own;
+  own.device = device;
+  RING_CUDA_CHECK(cudaStreamCreateWithPriority(&own.handle, cudaStreamNonBlocking,
+                                               is_urgent ? greatest : least));
+  streams_.push_back(own);
+  return static_cast<int>(streams_.size()) - 1;
+}
+
+int CudaRuntime::create_event(int device) {
+  RING_CUDA_CHECK(cudaSetDevice(device));
+  events_.push_back({nullptr, device});
+  RING_CUDA_CHECK(cudaEventCreateWithFlags(&events_.back().handle, cudaEventDisableTiming));
+  return static_cast<int>(events_.size()) - 1;
+}
+
+int CudaRuntime::create_stamp(int device) {
+  RING_CUDA_CHECK(cudaSetDevice(device));
+  stamps_.push_back({nullptr, device});
+  RING_CUDA_CHECK(cudaEventCreate(&stamps_.back().handle));
+  return static_cast<int>(stamps_.size()) - 1;
+}
+
+void CudaRuntime::record(int stream_id, int event) {
+  RING_CUDA_CHECK(
+      cudaEventRecord(events_[static_cast<size_t>(event)].handle, stream(stream_id).handle));
+}
+
+void CudaRuntime::wait(int stream_id, int event) {
+  RING_CUDA_CHECK(
+      cudaStreamWaitEvent(stream(stream_id).handle, events_[static_cast<size_t>(event)].handle, 0));
+}
+
+void CudaRuntime::stamp(int stream_id, int stamp) {
+  // Within a capture an event of its own node: it is recorded at every replay.
+  const unsigned flags = is_capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
+  RING_CUDA_CHECK(cudaEventRecordWithFlags(stamps_[static_cast<size_t>(stamp)].handle,
+                                           stream(stream_id).handle, flags));
+}
+
+int CudaRuntime::device_of(const std::byte* at) const {
+  auto block = memory_.upper_bound(at);
+  RING_ASSERT(block != memory_.begin());
+  return std::prev(block)->second.second;
+}
+
+void CudaRuntime::copy(int stream_id, std::byte* to, const std::byte* from, Bytes bytes) {
+  const int to_device = device_of(to), from_device = device_of(from);
+  const auto size = static_cast<size_t>(bytes);
+  const cudaStream_t handle = stream(stream_id).handle;
+  if (to_device == from_device) {
+    RING_CUDA_CHECK(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, handle));
+  } else {
+    RING_CUDA_CHECK(cudaMemcpyPeerAsync(to, to_device, from, from_device, size, handle));
+  }
+}
+
+template <class Params>
+void CudaRuntime::launch_kernel(int stream_id, const CompiledKernel& kernel,
+                                const simt::LaunchShape& shape, const Params& params) {
+  if (shape.grid_x == 0) return;
+  RING_CUDA_CHECK(cudaSetDevice(stream(stream_id).device));
+  constexpr int kWithoutAsking = 48 << 10;
+  if (shape.shared_bytes > kWithoutAsking) {
+    RING_CUDA_CHECK(cudaFuncSetAttribute(
+        kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes));
+  }
+  Params copy = params;
+  void* arguments[] = {&copy};
+  const dim3 grid(static_cast<unsigned>(shape.grid_x), static_cast<unsigned>(shape.grid_y),
+                  static_cast<unsigned>(shape.grid_z));
+  RING_CUDA_CHECK(
+      cudaLaunchKernel(kernel.function, grid, dim3(static_cast<unsigned>(shape.threads)), arguments,
+                       static_cast<size_t>(shape.shared_bytes), stream(stream_id).handle));
+}
+
+void CudaRuntime::launch(int stream_id, const KernelCall& call) {
+  std::visit([&](const auto& one) { launch_one(stream_id, one); }, call);
+}
+
+void CudaRuntime::launch_one(int stream_id, const AttendCall& call) {
+  const CompiledKernel* const kernel =
+      forward_for(stream(stream_id).device, call.dtype, call.dim_qk, call.dim_v);
+  RING_ASSERT(kernel != nullptr);
+  const simt::LaunchShape shape{(call.params.q_rows + kernel->rows - 1) / kernel->rows, call.heads,
+                                call.batch, kernel->threads, kernel->shared_bytes};
+  launch_kernel(stream_id, *kernel, shape, call.params);
+}
+
+void CudaRuntime::launch_one(int stream_id, const FinalizeCall& call) {
+  const FinalizeParams& p = call.params;
+  launch_kernel(stream_id, state_kernel(StateKernel::kFinalize, call.dtype),
+                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
+void CudaRuntime::launch_one(int stream_id, const MergeCall& call) {
+  const MergeStateParams& p = call.params;
+  launch_kernel(stream_id, state_kernel(StateKernel::kMergeState, DType::kBF16),
+                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
+void CudaRuntime::launch_one(int stream_id, const ResetCall& call) {
+  const ResetStateParams& p = call.params;
+  launch_kernel(stream_id, state_kernel(StateKernel::kReset, DType::kBF16),
+                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
+void CudaRuntime::launch_one(int stream_id, const SpinCall& call) {
+  launch_kernel(stream_id, spin_kernel(), {1, 1, 1, simt::kWarp, 0},
+                SpinParams{call.time_ps / 1000});
+}
+
+void CudaRuntime::exchange(std::span<const ExchangePart> parts, std::span<const int> streams) {
+  if (comms_ == nullptr)
+    throw Error(ErrorKind::kUnavailable, "exchanges need a job of ranks that meet over NCCL");
+  std::vector<cudaStream_t> handles;
+  for (const int id : streams) handles.push_back(stream(id).handle);
+  comms_->exchange(parts, handles);
+}
+
+void CudaRuntime::synchronize() {
+  for (const Stream& own : streams_) RING_CUDA_CHECK(cudaStreamSynchronize(own.handle));
+}
+
+void CudaRuntime::fork(std::span<const int> streams) {
+  const int event = create_event(stream(streams.front()).device);
+  record(streams.front(), event);
+  for (const int id : streams.subspan(1)) wait(id, event);
+}
+
+void CudaRuntime::join(std::span<const int> streams) {
+  for (const int id : streams.subspan(1)) {
+    const int event = create_event(stream(id).device);
+    record(id, event);
+    wait(streams.front(), event);
+  }
+}
+
+int CudaRuntime::capture(std::span<const int> streams, const std::function<void()>& enqueue) {
+  RING_ASSERT(!streams.empty());
+  synchronize();
+  const cudaStream_t origin = stream(streams.front()).handle;
+  if (cudaStreamBeginCapture(origin, cudaStreamCaptureModeRelaxed) != cudaSuccess) {
+    cudaGetLastError();
+    return kNotCaptured;
+  }
+  is_capturing_ = true;
+  bool is_captured = true;
+  try {
+    fork(streams);
+    enqueue();
+    join(streams);
+  } catch (const Error&) {
+    is_captured = false;  // What cannot be captured is called directly, and then throws again.
+  }
+  is_capturing_ = false;
+  cudaGraph_t graph = nullptr;
+  const bool has_ended = cudaStreamEndCapture(origin, &graph) == cudaSuccess && graph != nullptr;
+  cudaGraphExec_t handle = nullptr;
+  is_captured = is_captured && has_ended && cudaGraphInstantiate(&handle, graph, 0) == cudaSuccess;
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  if (!is_captured) {
+    cudaGetLastError();
+    return kNotCaptured;
+  }
+  graphs_.push_back({handle, streams.front()});
+  return static_cast<int>(graphs_.size()) - 1;
+}
+
+void CudaRuntime::replay(int captured) {
+  const Graph& graph = graphs_[static_cast<size_t>(captured)];
+  RING_CUDA_CHECK(cudaSetDevice(stream(graph.stream).device));
+  RING_CUDA_CHECK(cudaGraphLaunch(graph.handle, stream(graph.stream).handle));
+}
+
+void CudaRuntime::begin_clock() {
+  synchronize();
+  clock_uncertainty_s_ = kEventResolution_s;
+  for (size_t device = 0; device < bases_.size(); ++device) {
+    RING_CUDA_CHECK(cudaSetDevice(static_cast<int>(device)));
+    const double before_s = host_s();
+    RING_CUDA_CHECK(cudaEventRecord(bases_[device].handle, base_streams_[device]));
+    RING_CUDA_CHECK(cudaEventSynchronize(bases_[device].handle));
+    const double after_s = host_s();
+    base_s_[device] = (before_s + after_s) / 2;
+    if (bases_.size() > 1)
+      clock_uncertainty_s_ =
+          std::max(clock_uncertainty_s_, kEventResolution_s + (after_s - before_s));
+  }
+}
+
+double CudaRuntime::stamp_s(int stamp) {
+  const Event& at = stamps_[static_cast<size_t>(stamp)];
+  const auto device = static_cast<size_t>(at.device);
+  RING_CUDA_CHECK(cudaSetDevice(at.device));
+  float since_base_ms = 0;
+  RING_CUDA_CHECK(cudaEventElapsedTime(&since_base_ms, bases_[device].handle, at.handle));
+  return base_s_[device] - base_s_.front() + static_cast<double>(since_base_ms) * 1e-3;
+}
+
+}  // namespace ring::cuda

@@ -1,0 +1,310 @@
+#include "kernels/cuda/gpu_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "core/program_check.h"
+#include "kernels/cuda/rank_tensors.h"
+#include "kernels/executor_storage.h"
+
+namespace ring::cuda {
+namespace {
+
+void require_runnable(const RingProgram& program, const GpuOptions& options) {
+  if (!program.has_attention) return;
+  const Problem& problem = program.problem;
+  if (problem.pass != Pass::kForward)
+    throw Error(ErrorKind::kUnavailable, "the executor runs the forward pass only",
+                "choose the forward pass");
+  if (problem.dtype == DType::kF32)
+    throw Error(ErrorKind::kUnavailable, "the kernels of GPUs do not take fp32",
+                "choose bf16 or fp16");
+  if (!(problem.softmax_scale() > 0))
+    throw Error(ErrorKind::kUnavailable, "the kernels of GPUs take a positive softmax scale only");
+  const bool has_foreign = std::count(options.devices.begin(), options.devices.end(), -1) > 0;
+  if (has_foreign && options.carrier == Carrier::kCopies)
+    throw_usage("ranks of other processes can only be reached by exchanges");
+}
+
+}  // namespace
+
+struct GpuExecutor::Impl {
+  Impl(const RingProgram& program, const DataSource& data, DeviceRuntime& runtime,
+       GpuOptions options);
+
+  bool is_local(int rank) const { return tensors[static_cast<size_t>(rank)] != nullptr; }
+  RankTensors& local(int rank) const { return *tensors[static_cast<size_t>(rank)]; }
+  int rank_of_stream(int stream) const { return stream / (program.lanes + 1); }
+  void create_rank(int rank, int device, const DataSource& data);
+  void create_streams(const std::vector<int>& devices);
+  OpStamps& stamps_of(OpId id) {
+    return stamps[static_cast<size_t>(id.rank)][static_cast<size_t>(id.index)];
+  }
+  void enqueue();
+  void enqueue(const Command& command);
+  void compute(const Command& command);
+  void copy(int stream, const std::array<Piece, 2>& to, const std::array<Piece, 2>& from);
+  void transfer(const Command& command);
+  void exchange(const Command& command);
+  void collect();
+  void fill_posted(size_t first_slice, int rank);
+
+  const RingProgram& program;
+  DeviceRuntime& runtime;
+  GpuOptions options;
+  DevicePlan plan;
+  std::vector<std::unique_ptr<RankTensors>> tensors;  ///< By rank; null: of another process.
+  std::vector<int> streams, events;                   ///< Of the runtime, by number in the plan.
+  std::vector<std::vector<OpStamps>> stamps;          ///< By rank and op.
+  std::vector<std::vector<std::vector<KernelCall>>> calls;
+  std::map<OpId, std::array<Piece, 2>> staged;  ///< By eager send.
+  int captured = kNotCaptured;
+  Timeline timeline;
+};
+
+GpuExecutor::Impl::Impl(const RingProgram& program_in, const DataSource& data,
+                        DeviceRuntime& runtime_in, GpuOptions options_in)
+    : program(program_in), runtime(runtime_in), options(std::move(options_in)) {
+  require_sound(program);
+  require_runnable(program, options);
+  std::vector<int> devices = options.devices;
+  for (int rank = static_cast<int>(devices.size()); rank < program.ranks(); ++rank)
+    devices.push_back(rank % runtime.device_count());
+  plan = plan_device(program, options.carrier);
+  tensors.resize(static_cast<size_t>(program.ranks()));
+  calls.resize(tensors.size());
+  stamps.resize(tensors.size());
+  create_streams(devices);
+  for (int rank = 0; rank < program.ranks(); ++rank)
+    create_rank(rank, devices[static_cast<size_t>(rank)], data);
+  for (const Command& command : plan.commands) {
+    if (command.kind == CommandKind::kCopy) stamps_of(command.send) = stamps_of(command.op);
+  }
+  timeline.origin = TimelineOrigin::kMeasured;
+  timeline.name = program.name;
+  timeline.ranks = program.ranks();
+  timeline.lanes = program.lanes;
+  if (!options.is_captured) return;
+  std::vector<int> used;
+  for (int stream : streams) {
+    if (stream >= 0) used.push_back(stream);
+  }
+  captured = runtime.capture(used, [this] { enqueue(); });
+}
+
+void GpuExecutor::Impl::create_rank(int rank, int device, const DataSource& data) {
+  const std::vector<Op>& ops = program.rank_programs[static_cast<size_t>(rank)].ops;
+  stamps[static_cast<size_t>(rank)].resize(ops.size());
+  if (device < 0) return;
+  if (program.has_attention) {
+    runtime.require_attend(device, program.problem.dtype,
+                           static_cast<int>(program.problem.head_dim),
+                           static_cast<int>(program.problem.head_dim_v));
+  }
+  tensors[static_cast<size_t>(rank)] =
+      std::make_unique<RankTensors>(program, rank, data, runtime, device);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const OpId id{rank, static_cast<int64_t>(i)};
+    stamps_of(id) = {runtime.create_stamp(device), runtime.create_stamp(device)};
+    calls[static_cast<size_t>(rank)].push_back(local(rank).calls(ops[i]));
+    if (ops[i].kind == OpKind::kSend && ops[i].protocol == Protocol::kEager)
+      staged[id] = local(rank).stage(ops[i]);
+  }
+}
+
+void GpuExecutor::Impl::create_streams(const std::vector<int>& devices) {
+  for (int i = 0; i < plan.streams; ++i) {
+    const int device = devices[static_cast<size_t>(rank_of_stream(i))];
+    // Transfers go first where a kernel would otherwise hold all multiprocessors.
+    const bool is_urgent = i % (program.lanes + 1) != kComputeLane;
+    streams.push_back(device < 0 ? -1 : runtime.create_stream(device, is_urgent));
+  }
+  std::vector<int> device_of_event(static_cast<size_t>(plan.events), -1);
+  for (const Command& command : plan.commands) {
+    if (command.kind != CommandKind::kRecord) continue;
+    device_of_event[static_cast<size_t>(command.event)] =
+        devices[static_cast<size_t>(rank_of_stream(command.stream))];
+  }
+  for (const int device : device_of_event)
+    events.push_back(device < 0 ? -1 : runtime.create_event(device));
+}
+
+void GpuExecutor::Impl::enqueue() {
+  int waits = 0;
+  for (const Command& command : plan.commands) {
+    if (command.kind == CommandKind::kWait && waits++ == options.skipped_wait) continue;
+    enqueue(command);
+  }
+}
+
+void GpuExecutor::Impl::enqueue(const Command& command) {
+  if (command.kind == CommandKind::kExchange) {
+    exchange(command);
+    return;
+  }
+  if (!is_local(rank_of_stream(command.stream))) return;
+  const int stream = streams[static_cast<size_t>(command.stream)];
+  switch (command.kind) {
+    case CommandKind::kCompute:
+      compute(command);
+      break;
+    case CommandKind::kCopy:
+    case CommandKind::kStage:
+    case CommandKind::kDeliver:
+      transfer(command);
+      break;
+    case CommandKind::kRecord:
+      runtime.record(stream, events[static_cast<size_t>(command.event)]);
+      break;
+    case CommandKind::kWait:
+      runtime.wait(stream, events[static_cast<size_t>(command.event)]);
+      break;
+    case CommandKind::kExchange:
+      break;
+  }
+}
+
+void GpuExecutor::Impl::compute(const Command& command) {
+  const int stream = streams[static_cast<size_t>(command.stream)];
+  const OpStamps& at = stamps_of(command.op);
+  runtime.stamp(stream, at.begin);
+  const Op& op = program.op(command.op);
+  if (op.kind == OpKind::kCopy) {
+    const auto [from, to] = local(command.op.rank).own_copy(op);
+    runtime.copy(stream, to.data, from.data, op.bytes);
+  }
+  for (const KernelCall& call :
+       calls[static_cast<size_t>(command.op.rank)][static_cast<size_t>(command.op.index)])
+    runtime.launch(stream, call);
+  runtime.stamp(stream, at.end);
+}
+
+void GpuExecutor::Impl::copy(int stream, const std::array<Piece, 2>& to,
+                             const std::array<Piece, 2>& from) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i].bytes > 0) runtime.copy(stream, to[i].data, from[i].data, to[i].bytes);
+  }
+}
+
+void GpuExecutor::Impl::transfer(const Command& command) {
+  const int stream = streams[static_cast<size_t>(command.stream)];
+  const Op& receive = program.op(command.op);
+  const Op& send = program.op(command.send);
+  const bool is_stage = command.kind == CommandKind::kStage;
+  const OpStamps& at = stamps_of(is_stage ? command.send : command.op);
+  const auto from = command.kind == CommandKind::kDeliver ? staged.at(command.send)
+                                                          : local(command.send.rank).pieces(send);
+  const auto to = is_stage ? staged.at(command.send) : local(command.op.rank).pieces(receive);
+  runtime.stamp(stream, at.begin);
+  copy(stream, to, from);
+  runtime.stamp(stream, at.end);
+}
+
+void GpuExecutor::Impl::exchange(const Command& command) {
+  std::vector<ExchangePart> parts;
+  std::vector<int> part_streams;
+  std::vector<std::pair<int, OpStamps>> timed;
+  for (const ExchangeOp& pair : plan.exchanges[static_cast<size_t>(command.exchange)]) {
+    for (const OpId id : {pair.send, pair.receive}) {
+      if (!is_local(id.rank)) continue;
+      const int stream = streams[static_cast<size_t>(exchange_stream(program, id.rank))];
+      const Op& op = program.op(id);
+      for (const Piece& piece : local(id.rank).pieces(op)) {
+        if (piece.bytes == 0) continue;
+        parts.push_back({op.kind == OpKind::kSend, id.rank, op.peer, piece.data, piece.bytes});
+        part_streams.push_back(stream);
+      }
+      timed.emplace_back(stream, stamps_of(id));
+    }
+  }
+  for (const auto& [stream, at] : timed) runtime.stamp(stream, at.begin);
+  if (!parts.empty()) runtime.exchange(parts, part_streams);
+  for (const auto& [stream, at] : timed) runtime.stamp(stream, at.end);
+}
+
+/// Transfers are posted when what they wait for on their own rank is done.
+void GpuExecutor::Impl::fill_posted(size_t first_slice, int rank) {
+  const RankProgram& rank_program = program.rank_programs[static_cast<size_t>(rank)];
+  std::vector<std::vector<Picoseconds>> ends(static_cast<size_t>(program.lanes));
+  for (size_t i = 0; i < rank_program.ops.size(); ++i)
+    ends[static_cast<size_t>(rank_program.ops[i].lane)].push_back(
+        timeline.slices[first_slice + i].end_ps);
+  const auto end_at = [&](int lane, int64_t position) {
+    return ends[static_cast<size_t>(lane)][static_cast<size_t>(position)];
+  };
+  for (size_t i = 0; i < rank_program.ops.size(); ++i) {
+    const Op& op = rank_program.ops[i];
+    if (op.kind != OpKind::kSend && op.kind != OpKind::kReceive) continue;
+    Picoseconds posted = op.lane_position > 0 ? end_at(op.lane, op.lane_position - 1) : 0;
+    for (const LanePoint& point : rank_program.deps_of(op))
+      posted = std::max(posted, end_at(point.lane, point.position));
+    Slice& slice = timeline.slices[first_slice + i];
+    slice.posted_ps = std::min(posted, slice.start_ps);
+  }
+}
+
+void GpuExecutor::Impl::collect() {
+  timeline.slices.clear();
+  const auto time_of = [&](int stamp) {
+    return std::max<Picoseconds>(0, picoseconds_from_seconds(runtime.stamp_s(stamp)));
+  };
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    if (!is_local(rank)) continue;
+    const std::vector<Op>& ops = program.rank_programs[static_cast<size_t>(rank)].ops;
+    const size_t first_slice = timeline.slices.size();
+    for (size_t i = 0; i < ops.size(); ++i) {
+      Slice slice = slice_of(program, {rank, static_cast<int64_t>(i)});
+      const OpStamps& at = stamps_of(slice.op);
+      slice.start_ps = slice.posted_ps = time_of(at.begin);
+      slice.end_ps = std::max(slice.start_ps, time_of(at.end));
+      timeline.slices.push_back(slice);
+    }
+    fill_posted(first_slice, rank);
+  }
+  sort_slices(timeline);
+}
+
+GpuExecutor::GpuExecutor(const RingProgram& program, const DataSource& data, DeviceRuntime& runtime,
+                         GpuOptions options)
+    : impl_(std::make_unique<Impl>(program, data, runtime, std::move(options))) {}
+
+GpuExecutor::~GpuExecutor() = default;
+
+const Timeline& GpuExecutor::run() {
+  Impl& impl = *impl_;
+  impl.runtime.begin_clock();
+  if (impl.captured != kNotCaptured) {
+    impl.runtime.replay(impl.captured);
+  } else {
+    impl.enqueue();
+  }
+  impl.runtime.synchronize();
+  impl.collect();
+  return impl.timeline;
+}
+
+void GpuExecutor::read_output(int64_t batch, int64_t position, std::span<float> out,
+                              std::span<float> lse) const {
+  const Problem& problem = impl_->program.problem;
+  const TokenPlace place = place_of(impl_->program.partition, position);
+  if (!impl_->is_local(place.rank))
+    throw_usage(fmt::format("another process holds token {}", position));
+  std::vector<std::byte> bytes(out.size() * static_cast<size_t>(size_bytes(problem.dtype)));
+  impl_->local(place.rank).read_row(batch, place.row, bytes, lse);
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = load_element(problem.dtype, bytes.data(), static_cast<int64_t>(i));
+}
+
+Bytes GpuExecutor::storage_bytes(int rank) const {
+  return impl_->is_local(rank) ? impl_->local(rank).bytes() : 0;
+}
+
+double GpuExecutor::clock_uncertainty_s() const { return impl_->runtime.clock_uncertainty_s(); }
+bool GpuExecutor::is_captured() const { return impl_->captured != kNotCaptured; }
+const DevicePlan& GpuExecutor::plan() const { return impl_->plan; }
+OpStamps GpuExecutor::stamps(OpId op) const { return impl_->stamps_of(op); }
+
+}  // namespace ring::cuda

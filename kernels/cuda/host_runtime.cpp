@@ -1,0 +1,376 @@
+#include "kernels/cuda/host_runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "core/error.h"
+#include "kernels/cuda/host_kernels.h"
+#include "kernels/recorder.h"
+
+namespace ring::cuda {
+
+/// Messages of every pair of ranks meet in the order in which they were called.
+class HostNetwork {
+ public:
+  struct Meeting {
+    const std::byte* data = nullptr;
+    Bytes bytes = 0;
+    StreamClock clock;  ///< Of the sending stream; empty when it is of another runtime.
+    const void* runtime = nullptr;
+    bool is_sent = false, is_taken = false;
+  };
+  using Key = std::tuple<int, int, int64_t>;  ///< Source, destination, number.
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<Key, Meeting> meetings;
+};
+
+std::shared_ptr<HostNetwork> make_host_network() { return std::make_shared<HostNetwork>(); }
+
+namespace {
+
+void join(StreamClock& clock, const StreamClock& other) {
+  clock.resize(std::max(clock.size(), other.size()));
+  for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
+}  // namespace
+
+struct HostRuntime::Impl {
+  struct Stream {
+    std::deque<std::function<void()>> commands;
+    bool is_busy = false;
+    StreamClock clock;
+    std::mt19937_64 random;
+    std::thread thread;
+  };
+  struct Event {
+    int64_t recorded = 0;  ///< Calls of record.
+    int64_t done = 0;      ///< Of these, those that the stream has come to.
+    StreamClock clock;
+  };
+  struct Stamp {
+    int64_t time_ns = 0;
+    int stream = 0;
+    StreamClock clock;
+  };
+
+  explicit Impl(HostRuntimeOptions options_in) : options(std::move(options_in)) {
+    if (!options.network) options.network = make_host_network();
+    if (!options.kernels) options.kernels = run_on_host;
+  }
+  ~Impl();
+
+  Stream& stream(int id) { return *streams[static_cast<size_t>(id)]; }
+  void call(int id, std::function<void()> command);
+  void run_stream(int id);
+  void delay(Stream& own);
+  void fail(std::exception_ptr caught);
+  void exchange_parts(int id, const std::vector<ExchangePart>& parts,
+                      const std::vector<int64_t>& numbers);
+
+  HostRuntimeOptions options;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::deque<Event> events;
+  std::deque<Stamp> stamps;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> memory;
+  std::map<std::pair<int, int>, int64_t> sent, received;  ///< Numbers of messages called.
+  std::exception_ptr failure;
+  bool is_ending = false;
+  int64_t start_ns = 0;
+};
+
+HostRuntime::Impl::~Impl() {
+  {
+    const std::lock_guard lock(mutex);
+    is_ending = true;
+  }
+  changed.notify_all();
+  for (const auto& own : streams) own->thread.join();
+}
+
+void HostRuntime::Impl::fail(std::exception_ptr caught) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!failure) failure = caught;
+  }
+  changed.notify_all();
+}
+
+void HostRuntime::Impl::call(int id, std::function<void()> command) {
+  {
+    const std::lock_guard lock(mutex);
+    stream(id).commands.push_back(std::move(command));
+  }
+  changed.notify_all();
+}
+
+void HostRuntime::Impl::delay(Stream& own) {
+  if (options.max_delay_us == 0) return;
+  const uint64_t choice = own.random() % 8;
+  if (choice < 4) return;
+  if (choice < 7) {
+    std::this_thread::yield();
+    return;
+  }
+  const auto most = static_cast<uint64_t>(options.max_delay_us);
+  std::this_thread::sleep_for(std::chrono::microseconds(own.random() % most + 1));
+}
+
+void HostRuntime::Impl::run_stream(int id) {
+  Stream& own = stream(id);
+  std::unique_lock lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return is_ending || !own.commands.empty(); });
+    if (own.commands.empty()) return;
+    const std::function<void()> command = std::move(own.commands.front());
+    own.commands.pop_front();
+    own.is_busy = true;
+    const bool is_skipped = failure != nullptr;
+    lock.unlock();
+    try {
+      if (!is_skipped) {
+        delay(own);
+        command();
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    lock.lock();
+    own.is_busy = false;
+    changed.notify_all();
+  }
+}
+
+HostRuntime::HostRuntime(HostRuntimeOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+HostRuntime::~HostRuntime() = default;
+
+int HostRuntime::device_count() const { return impl_->options.devices; }
+
+DeviceFacts HostRuntime::facts(int) const {
+  DeviceFacts facts;
+  facts.name = "host";
+  facts.multiprocessors = 1;
+  return facts;
+}
+
+std::byte* HostRuntime::allocate(int, Bytes bytes) {
+  impl_->memory.push_back(
+      std::make_unique<std::vector<std::byte>>(static_cast<size_t>(bytes), std::byte{0}));
+  return impl_->memory.back()->data();
+}
+
+void HostRuntime::upload(std::byte* to, std::span<const std::byte> from) {
+  synchronize();
+  if (!from.empty()) std::memcpy(to, from.data(), from.size());
+}
+
+void HostRuntime::download(std::span<std::byte> to, const std::byte* from) {
+  synchronize();
+  if (!to.empty()) std::memcpy(to.data(), from, to.size());
+}
+
+int HostRuntime::create_stream(int, bool) {
+  const int id = static_cast<int>(impl_->streams.size());
+  auto own = std::make_unique<Impl::Stream>();
+  own->random.seed(impl_->options.seed * 1000003 + static_cast<uint64_t>(id));
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->streams.push_back(std::move(own));
+  }
+  impl_->stream(id).thread = std::thread([impl = impl_.get(), id] {
+    {
+      const std::lock_guard lock(impl->mutex);  // The list of streams may still be growing.
+    }
+    impl->run_stream(id);
+  });
+  return id;
+}
+
+int HostRuntime::create_event(int) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->events.emplace_back();
+  return static_cast<int>(impl_->events.size()) - 1;
+}
+
+int HostRuntime::create_stamp(int) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->stamps.emplace_back();
+  return static_cast<int>(impl_->stamps.size()) - 1;
+}
+
+void HostRuntime::record(int stream, int event) {
+  Impl& impl = *impl_;
+  Impl::Event& at = impl.events[static_cast<size_t>(event)];
+  {
+    const std::lock_guard lock(impl.mutex);
+    ++at.recorded;
+  }
+  impl.call(stream, [&impl, &at, stream] {
+    const std::lock_guard lock(impl.mutex);
+    ++at.done;
+    join(at.clock, impl.stream(stream).clock);
+    impl.changed.notify_all();
+  });
+}
+
+void HostRuntime::wait(int stream, int event) {
+  Impl& impl = *impl_;
+  Impl::Event& at = impl.events[static_cast<size_t>(event)];
+  const int64_t level = at.recorded;
+  impl.call(stream, [&impl, &at, stream, level, event] {
+    std::unique_lock lock(impl.mutex);
+    const auto limit = std::chrono::duration<double>(impl.options.timeout_s);
+    const bool is_there = impl.changed.wait_for(
+        lock, limit, [&] { return at.done >= level || impl.failure != nullptr; });
+    if (!is_there)
+      throw Error(ErrorKind::kRunFailed,
+                  fmt::format("stream {} waits for event {}, which does not come", stream, event));
+    if (level > 0) join(impl.stream(stream).clock, at.clock);
+  });
+}
+
+void HostRuntime::stamp(int stream, int stamp) {
+  Impl& impl = *impl_;
+  Impl::Stamp& at = impl.stamps[static_cast<size_t>(stamp)];
+  impl.call(stream, [&impl, &at, stream] {
+    at.time_ns = now_ns();
+    at.stream = stream;
+    at.clock = impl.stream(stream).clock;
+  });
+}
+
+namespace {
+/// A command was done: the stream's own count goes up.
+void tick(StreamClock& clock, int stream) {
+  const auto at = static_cast<size_t>(stream);
+  if (clock.size() <= at) clock.resize(at + 1);
+  ++clock[at];
+}
+}  // namespace
+
+void HostRuntime::copy(int stream, std::byte* to, const std::byte* from, Bytes bytes) {
+  Impl& impl = *impl_;
+  impl.call(stream, [&impl, stream, to, from, bytes] {
+    if (bytes > 0) std::memmove(to, from, static_cast<size_t>(bytes));
+    tick(impl.stream(stream).clock, stream);
+  });
+}
+
+void HostRuntime::launch(int stream, const KernelCall& call) {
+  Impl& impl = *impl_;
+  impl.call(stream, [&impl, stream, call] {
+    impl.options.kernels(call);
+    tick(impl.stream(stream).clock, stream);
+  });
+}
+
+void HostRuntime::exchange(std::span<const ExchangePart> parts, std::span<const int> streams) {
+  Impl& impl = *impl_;
+  std::map<int, std::pair<std::vector<ExchangePart>, std::vector<int64_t>>> by_stream;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const ExchangePart& part = parts[i];
+    int64_t& number =
+        part.is_send ? impl.sent[{part.rank, part.peer}] : impl.received[{part.peer, part.rank}];
+    by_stream[streams[i]].first.push_back(part);
+    by_stream[streams[i]].second.push_back(number++);
+  }
+  for (auto& [stream, group] : by_stream) {
+    impl.call(stream, [&impl, stream = stream, group = std::move(group)] {
+      impl.exchange_parts(stream, group.first, group.second);
+    });
+  }
+}
+
+void HostRuntime::Impl::exchange_parts(int id, const std::vector<ExchangePart>& parts,
+                                       const std::vector<int64_t>& numbers) {
+  HostNetwork& network = *options.network;
+  StreamClock& clock = stream(id).clock;
+  const auto limit = std::chrono::duration<double>(options.timeout_s);
+  std::unique_lock lock(network.mutex);
+  const auto key_of = [&](size_t i) {
+    const ExchangePart& part = parts[i];
+    return part.is_send ? HostNetwork::Key{part.rank, part.peer, numbers[i]}
+                        : HostNetwork::Key{part.peer, part.rank, numbers[i]};
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].is_send) continue;
+    HostNetwork::Meeting& meeting = network.meetings[key_of(i)];
+    meeting.data = parts[i].data;
+    meeting.bytes = parts[i].bytes;
+    meeting.clock = clock;
+    meeting.runtime = this;
+    meeting.is_sent = true;
+  }
+  network.changed.notify_all();
+  StreamClock learnt = clock;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    HostNetwork::Meeting& meeting = network.meetings[key_of(i)];
+    const bool is_send = parts[i].is_send;
+    const auto is_met = [&] { return is_send ? meeting.is_taken : meeting.is_sent; };
+    if (is_send) continue;
+    if (!network.changed.wait_for(lock, limit, is_met))
+      throw Error(ErrorKind::kRunFailed, "a receive waits for a send that does not come");
+    RING_ASSERT(meeting.bytes == parts[i].bytes);
+    if (meeting.bytes > 0)
+      std::memcpy(parts[i].data, meeting.data, static_cast<size_t>(meeting.bytes));
+    if (meeting.runtime == this) join(learnt, meeting.clock);
+    meeting.is_taken = true;
+    network.changed.notify_all();
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].is_send) continue;
+    const HostNetwork::Meeting& meeting = network.meetings[key_of(i)];
+    if (!network.changed.wait_for(lock, limit, [&] { return meeting.is_taken; }))
+      throw Error(ErrorKind::kRunFailed, "a send waits for a receive that does not come");
+    network.meetings.erase(key_of(i));
+  }
+  clock = learnt;
+  tick(clock, id);
+}
+
+void HostRuntime::synchronize() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait(lock, [&] {
+    return std::all_of(impl_->streams.begin(), impl_->streams.end(),
+                       [](const auto& own) { return own->commands.empty() && !own->is_busy; });
+  });
+  if (impl_->failure) std::rethrow_exception(std::exchange(impl_->failure, nullptr));
+  // Everything is ordered before whatever is called from now on.
+  StreamClock all;
+  for (const auto& own : impl_->streams) join(all, own->clock);
+  for (const auto& own : impl_->streams) own->clock = all;
+}
+
+void HostRuntime::replay(int captured) { RING_ASSERT(captured == kNotCaptured); }
+
+void HostRuntime::begin_clock() {
+  synchronize();
+  impl_->start_ns = now_ns();
+}
+
+double HostRuntime::stamp_s(int stamp) {
+  const Impl::Stamp& at = impl_->stamps[static_cast<size_t>(stamp)];
+  return static_cast<double>(at.time_ns - impl_->start_ns) * 1e-9;
+}
+
+const StreamClock& HostRuntime::stamp_clock(int stamp) const {
+  return impl_->stamps[static_cast<size_t>(stamp)].clock;
+}
+
+int HostRuntime::stamp_stream(int stamp) const {
+  return impl_->stamps[static_cast<size_t>(stamp)].stream;
+}
+
+}  // namespace ring::cuda
