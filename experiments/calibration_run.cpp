@@ -7,6 +7,8 @@
 #include "core/units.h"
 #include "experiments/progress.h"
 #include "experiments/table.h"
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/gpu_probes.h"
 
 namespace ring {
 
@@ -27,13 +29,16 @@ std::string value_text(const std::string& parameter, double value) {
 
 }  // namespace
 
-CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options) {
+CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options,
+                                  const std::string& device) {
   Progress progress(context.console, "calibrate");
   options.interrupt = &context.is_interrupted;
   options.on_progress = [&progress](const CalibrationProgress& now) {
     progress.update(now.done, now.probe);
   };
-  return calibrate(options);
+  if (device == "cpu") return calibrate(options);
+  const auto runtime = cuda::make_cuda_runtime();
+  return cuda::calibrate_gpu(*runtime, options);
 }
 
 std::string calibration_text(const CalibrationResult& result, const Style& style) {

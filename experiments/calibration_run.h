@@ -11,7 +11,9 @@
 namespace ring {
 
 /// Calibrates with a progress line; Ctrl-C ends it early with is_complete false.
-CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options);
+/// `device` is "cpu" or "cuda".
+CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options,
+                                  const std::string& device = "cpu");
 
 /// Fitted parameters with their intervals, and how well every probe was fitted.
 std::string calibration_text(const CalibrationResult& result, const Style& style);

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "core/build_info.h"
+#include "kernels/cuda/cuda_device.h"
 
 namespace ring {
 
@@ -122,8 +123,7 @@ std::vector<std::string> missing_for_cuda() {
     const bool is_needed = part.name == "GPU" || part.name == "CUDA toolkit";
     if (is_needed && !part.is_found) reasons.push_back(fmt::format("{}: {}", part.name, part.text));
   }
-  reasons.emplace_back("this version of ringscope has no GPU executor yet");
-  return reasons;
+  return reasons.empty() ? cuda::missing_devices() : reasons;
 }
 
 }  // namespace ring

@@ -30,8 +30,11 @@ double robust_deviation(std::vector<double> values) {
 class MachineFit {
  public:
   MachineFit(const std::vector<const ProbeCollector*>& collectors, Machine& machine,
-             Calibration& calibration)
-      : collectors_(collectors), machine_(machine), calibration_(calibration) {
+             Calibration& calibration, const char* processor)
+      : collectors_(collectors),
+        machine_(machine),
+        calibration_(calibration),
+        processor_(processor) {
     for (const ProbeCollector* collector : collectors) {
       for (const ProbeSample& sample : collector->samples()) {
         if (!sample.sample.seconds.empty()) samples_.push_back(sample);
@@ -57,12 +60,12 @@ class MachineFit {
     if (!fit) return;
     put(fmt::format("{}.{}.cache_bytes", pass, label),
         {cost.cache_bytes, cost.cache_bytes / kCacheStep, cost.cache_bytes * kCacheStep},
-        "attention of one rank on one core");
+        std::string("attention of one rank on one ") + processor_);
     for (size_t j = 0; j < attend_parameters().size(); ++j) {
       const AttendParameter& parameter = attend_parameters()[j];
       cost.*parameter.member = fit->parameters[j].value;
       put(fmt::format("{}.{}.{}", pass, label, parameter.name), fit->parameters[j],
-          "attention of one rank on one core");
+          std::string("attention of one rank on one ") + processor_);
     }
     costs[dtype] = cost;
   }
@@ -73,8 +76,46 @@ class MachineFit {
     if (!fit) return;
     const ByteCostFit cost = byte_cost(*fit);
     machine_.copy = cost.cost;
-    put("copy.start_s", cost.start_s, "messages between two threads on two cores");
-    put("copy.bytes_per_s", cost.bytes_per_s, "messages between two threads on two cores");
+    put("copy.start_s", cost.start_s,
+        std::string("messages from one rank to another, each on a ") + processor_ +
+            " or on the same");
+    put("copy.bytes_per_s", cost.bytes_per_s,
+        std::string("messages from one rank to another, each on a ") + processor_ +
+            " or on the same");
+  }
+
+  /// Between two devices: every device has a link to a switch, as wide as what was measured.
+  void peers(int devices) {
+    const auto fit = fit_samples("transfer-peer", [](const ProbeSample& sample) {
+      return sample.sample.probe == "transfer-peer";
+    });
+    if (!fit || devices < 2) return;
+    const ByteCostFit cost = byte_cost(*fit);
+    put("peer.start_s", cost.start_s, "messages between two devices");
+    put("peer.bytes_per_s", cost.bytes_per_s, "messages between two devices");
+    const int hub = machine_.topology.add_node({"switch", NodeKind::kSwitch, 0});
+    // Half of the start on the way to the switch, half on the way from it.
+    const Picoseconds latency_ps = picoseconds_from_seconds(std::max(cost.start_s.value, 0.0) / 2);
+    for (const int device : machine_.processors)
+      machine_.topology.connect(device, hub, cost.bytes_per_s.value, latency_ps, "peer");
+    machine_.transfer = TransferKind::kLinks;
+  }
+
+  /// Messages and attention beside each other, against either alone.
+  void interference() {
+    std::vector<double> slower;
+    for (const ProbeSample& sample : samples_) {
+      if (sample.sample.probe != "transfer-beside-attention") continue;
+      const double alone = machine_.copy.start_s + sample.sample.quantities.at("bytes") /
+                                                       std::max(machine_.copy.bytes_per_s, 1.0);
+      slower.push_back(median(sample.sample.seconds) / alone);
+    }
+    if (slower.empty() || machine_.copy.bytes_per_s <= 0) return;
+    machine_.transfer_slowdown_by_attend = std::max(median(slower), 1.0);
+    put("transfer_slowdown_by_attend",
+        {machine_.transfer_slowdown_by_attend, std::max(quantile(slower, 0.05), 1.0),
+         std::max(quantile(slower, 0.95), 1.0)},
+        "messages of a ring of two that attends, against messages alone");
   }
 
   /// The rate of merges, finalizes, adds or deltas, which have no start in the model.
@@ -87,7 +128,7 @@ class MachineFit {
     if (rates.empty()) return;
     machine_.*rate = median(rates);
     put(key, {median(rates), quantile(rates, 0.05), quantile(rates, 0.95)},
-        "states of one rank on one core");
+        std::string("states of one rank on one ") + processor_);
   }
 
   void wakeup() {
@@ -206,14 +247,15 @@ class MachineFit {
     return fit;
   }
 
-  void put(const std::string& key, const FittedParameter& parameter, const char* source) {
+  void put(const std::string& key, const FittedParameter& parameter, const std::string& source) {
     calibration_.parameters[key] = parameter;
-    machine_.provenance[key] = std::string("measured: ") + source;
+    machine_.provenance[key] = "measured: " + source;
   }
 
   const std::vector<const ProbeCollector*>& collectors_;
   Machine& machine_;
   Calibration& calibration_;
+  const char* processor_;  ///< What a processor of this machine is called.
   std::vector<ProbeSample> samples_;
 };
 
@@ -232,12 +274,39 @@ void describe_host(int cores, Machine& machine) {
   machine.context["l3 per core"] = format_bytes(caches.l3_bytes);
 }
 
+void describe_gpus(const GpuMachineFacts& facts, Machine& machine) {
+  machine.name = fmt::format("{} x {}", facts.devices, facts.name);
+  machine.transfer = TransferKind::kReceiverCopy;
+  for (int device = 0; device < facts.devices; ++device) {
+    machine.processors.push_back(
+        machine.topology.add_node({fmt::format("gpu{}", device), NodeKind::kGpu, 0}));
+  }
+  machine.memory_capacity_bytes = facts.memory_bytes;
+  machine.context = facts.context;
+}
+
 }  // namespace
+
+void fit_gpu_machine(const std::vector<const ProbeCollector*>& collectors,
+                     const GpuMachineFacts& facts, Machine& machine, Calibration& calibration) {
+  describe_gpus(facts, machine);
+  MachineFit fit(collectors, machine, calibration, "device");
+  fit.attention("attend", DType::kBF16, machine.attend);
+  fit.attention("attend", DType::kF16, machine.attend);
+  fit.copy();
+  fit.peers(facts.devices);
+  fit.interference();
+  fit.state_rate("merge", &Machine::merge_bytes_per_s, "merge_bytes_per_s");
+  fit.state_rate("finalize", &Machine::finalize_bytes_per_s, "finalize_bytes_per_s");
+  fit.noise();
+  fit.trust();
+  fit.keep_samples();
+}
 
 void fit_machine(const std::vector<const ProbeCollector*>& collectors, int cores, Machine& machine,
                  Calibration& calibration) {
   describe_host(cores, machine);
-  MachineFit fit(collectors, machine, calibration);
+  MachineFit fit(collectors, machine, calibration, "core");
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     fit.attention("attend", dtype, machine.attend);
     fit.attention("backward", dtype, machine.backward);

@@ -1,6 +1,8 @@
 // From the samples of all probes to a machine and its calibration.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "core/calibration.h"
@@ -12,5 +14,17 @@ namespace ring {
 /// Fits what can be fitted from the samples there are; a cost without enough samples stays unknown.
 void fit_machine(const std::vector<const ProbeCollector*>& collectors, int cores, Machine& machine,
                  Calibration& calibration);
+
+/// What a machine of GPUs is beside its costs.
+struct GpuMachineFacts {
+  int devices = 1;
+  std::string name;
+  Bytes memory_bytes = 0;
+  std::map<std::string, std::string> context;  ///< Versions, multiprocessors.
+};
+
+/// As fit_machine, from probes of GPUs ("transfer-peer" samples are messages between two devices).
+void fit_gpu_machine(const std::vector<const ProbeCollector*>& collectors,
+                     const GpuMachineFacts& facts, Machine& machine, Calibration& calibration);
 
 }  // namespace ring

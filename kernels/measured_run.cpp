@@ -4,10 +4,47 @@
 
 #include "core/error.h"
 #include "core/memory_model.h"
+#include "kernels/cuda/gpu_session.h"
 #include "kernels/data.h"
 #include "kernels/executor.h"
 
 namespace ring {
+namespace {
+
+/// The executor of either kind; a GPU executor with what it runs on.
+struct Prepared {
+  cuda::GpuSession gpu;
+  std::unique_ptr<CpuExecutor> cpu;
+  Executor& executor() const {
+    return cpu ? static_cast<Executor&>(*cpu) : static_cast<Executor&>(*gpu.executor);
+  }
+};
+
+Prepared prepare(const RingProgram& program, const DataSource& data, const MeasureOptions& options,
+                 const std::atomic<bool>& is_interrupted) {
+  Prepared prepared;
+  if (options.gpu) {
+    prepared.gpu = cuda::make_gpu_session(program, data, *options.gpu);
+    return prepared;
+  }
+  ExecutorOptions executor_options;
+  executor_options.cores = options.cores;
+  executor_options.interrupt = &is_interrupted;
+  prepared.cpu = std::make_unique<CpuExecutor>(program, data, executor_options);
+  return prepared;
+}
+
+std::map<std::string, std::string> gpu_context(const cuda::GpuSession& gpu,
+                                               const std::vector<cuda::DeviceSample>& samples) {
+  std::map<std::string, std::string> context = gpu.runtime->versions();
+  context["gpu graph"] = gpu.executor->is_captured() ? "captured" : "called op by op";
+  context["gpu clock uncertainty"] =
+      format_time(picoseconds_from_seconds(gpu.executor->clock_uncertainty_s()));
+  context.merge(cuda::monitor_summary(samples));
+  return context;
+}
+
+}  // namespace
 
 MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& options,
                             const std::atomic<bool>& is_interrupted) {
@@ -15,11 +52,11 @@ MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& op
     if (options.on_progress) options.on_progress(done, what);
   };
   const SeededData data(options.seed);
-  ExecutorOptions executor_options;
-  executor_options.cores = options.cores;
-  executor_options.interrupt = &is_interrupted;
   tell(0, "filling Q, K and V");
-  CpuExecutor executor(program, data, executor_options);
+  const Prepared prepared = prepare(program, data, options, is_interrupted);
+  Executor& executor = prepared.executor();
+  std::optional<cuda::DeviceMonitor> monitor;
+  if (options.gpu) monitor.emplace();
   const double jobs = options.warmups + options.repeats + (options.check_rows > 0 ? 1 : 0);
   MeasuredRun run;
   run.measurement =
@@ -29,6 +66,7 @@ MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& op
                            : fmt::format("run {} of {}", i - options.warmups + 1, options.repeats));
       });
   run.metrics = measure(run.measurement.timeline);
+  if (monitor) run.context = gpu_context(prepared.gpu, monitor->stop());
   if (options.check_rows > 0 && run.measurement.is_complete) {
     tell((options.warmups + options.repeats) / jobs, "checking against the oracle");
     run.verification = verify_rows(program, data, executor, options.check_rows);

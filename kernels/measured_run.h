@@ -4,11 +4,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/metrics.h"
 #include "core/ring_program.h"
+#include "kernels/cuda/device_plan.h"
 #include "kernels/measurement.h"
 #include "kernels/verify.h"
 
@@ -16,6 +19,8 @@ namespace ring {
 
 struct MeasureOptions {
   int cores = 0;  ///< 0: all that the process may use.
+  /// Runs on the CUDA devices of this machine, messages carried so; none: on the cores.
+  std::optional<cuda::Carrier> gpu;
   int warmups = 1;
   int repeats = 5;
   uint64_t seed = 1;        ///< Of the values of Q, K and V.
@@ -26,11 +31,13 @@ struct MeasureOptions {
 
 struct MeasuredRun {
   Measurement measurement;
-  Metrics metrics;                           ///< Of the run whose time is the median.
-  std::optional<Verification> verification;  ///< None when not wanted, or stopped before.
+  Metrics metrics;                             ///< Of the run whose time is the median.
+  std::optional<Verification> verification;    ///< None when not wanted, or stopped before.
+  std::map<std::string, std::string> context;  ///< Devices, versions, clocks, of a run on GPUs.
 };
 
-/// Ends early, with what was measured so far, once `is_interrupted`. Throws as CpuExecutor does.
+/// Ends early, with what was measured so far, once `is_interrupted`. Throws as CpuExecutor
+/// and cuda::make_gpu_session do.
 MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& options,
                             const std::atomic<bool>& is_interrupted);
 

@@ -5,6 +5,7 @@
 #include "core/formats/machine_json.h"
 #include "core/paths.h"
 #include "experiments/calibration_run.h"
+#include "experiments/device_choice.h"
 #include "experiments/json.h"
 #include "experiments/verb.h"
 
@@ -20,6 +21,7 @@ class CalibrateVerb final : public Verb {
   void declare(VerbOptions& options) override {
     options.heading("Calibration");
     options.time("--budget", budget_ps_, "Time that the measurements may take [45s]");
+    options.text("--device", device_, "NAME", "cpu or cuda [cpu]");
     options.count("--cores", cores_, "Cores to use [all]", {1, 1 << 16});
     options.heading("Files");
     options.text("-o,--output", output_, "FILE",
@@ -33,7 +35,10 @@ class CalibrateVerb final : public Verb {
     if (budget_ps_) options.budget_s = seconds_from_picoseconds(*budget_ps_);
     if (options.budget_s <= 0) throw_usage("--budget must be more than 0");
     options.cores = static_cast<int>(cores_.value_or(0));
-    const CalibrationResult result = run_calibration(context, options);
+    const std::string device = device_.value_or("cpu");
+    require_device(device);
+    if (cores_ && device == "cuda") throw_usage("--cores is for --device cpu");
+    const CalibrationResult result = run_calibration(context, options, device);
     const std::string written = write_calibration(result, path);
     if (console.is_json()) {
       Json document = json_document("calibration-report");
@@ -57,7 +62,7 @@ class CalibrateVerb final : public Verb {
  private:
   std::optional<Picoseconds> budget_ps_;
   std::optional<int64_t> cores_;
-  std::optional<std::string> output_;
+  std::optional<std::string> output_, device_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "core/formats/timeline_json.h"
 #include "core/program_check.h"
 #include "core/strategy.h"
+#include "experiments/device_choice.h"
 #include "experiments/json.h"
 #include "experiments/outputs.h"
 #include "experiments/progress.h"
@@ -12,6 +13,7 @@
 #include "experiments/report_json.h"
 #include "experiments/setup.h"
 #include "experiments/verb.h"
+#include "kernels/cuda/gpu_session.h"
 #include "kernels/host_facts.h"
 #include "kernels/machine_choice.h"
 #include "kernels/measured_run.h"
@@ -21,14 +23,6 @@ namespace ring {
 
 namespace {
 
-void require_device(const std::string& device) {
-  if (device == "cpu") return;
-  if (device != "cuda") throw_usage(fmt::format("--device {} is unknown", device), "cpu or cuda");
-  throw Error(ErrorKind::kUnavailable,
-              fmt::format("cannot run on a CUDA device: {}", fmt::join(missing_for_cuda(), "; ")),
-              "--device cpu runs here");
-}
-
 /// Everything that one `run` found out.
 struct RunOutcome {
   RingProgram program;
@@ -37,6 +31,7 @@ struct RunOutcome {
   Measurement measurement;
   Metrics metrics;
   std::optional<Verification> verification;
+  std::map<std::string, std::string> context;  ///< Of the devices that were run on.
 
   std::optional<Comparison> comparison() const {
     if (!prediction || !measurement.is_complete) return std::nullopt;
@@ -64,6 +59,8 @@ class RunVerb final : public Verb {
     options.heading("Run");
     options.text("--device", device_, "NAME", "cpu or cuda [cpu]");
     options.count("--cores", cores_, "Cores to use, ranks in turn [all]", {1, 1 << 16});
+    options.text("--carrier", carrier_, "NAME",
+                 "How GPUs pass messages: copies, or exchanges over NCCL [copies]");
     options.count("--repeat", repeat_, "Measured runs [5]", {1, 1000});
     options.count("--warmup", warmup_, "Runs before those [1]", {0, 1000});
     options.count("--seed", seed_, "Seed of the values of Q, K and V [1]", {0});
@@ -75,6 +72,10 @@ class RunVerb final : public Verb {
 
   int run(VerbContext& context) override {
     require_device(device_.value_or("cpu"));
+    const bool is_gpu = device_.value_or("cpu") == "cuda";
+    if (carrier_ && !is_gpu) throw_usage("--carrier is for --device cuda");
+    if (cores_ && is_gpu) throw_usage("--cores is for --device cpu");
+    if (carrier_) cuda::parse_carrier(*carrier_);
     const Scenario scenario = setup_.resolve();
     if (setup_.print_config(scenario, context.console)) return 0;
     if (scenario.what_if != ScenarioWhatIf()) {
@@ -110,6 +111,8 @@ class RunVerb final : public Verb {
     Progress progress(context.console, "run");
     MeasureOptions options;
     options.cores = static_cast<int>(cores_.value_or(0));
+    if (device_.value_or("cpu") == "cuda")
+      options.gpu = cuda::parse_carrier(carrier_.value_or("copies"));
     options.warmups = static_cast<int>(warmup_.value_or(1));
     options.repeats = static_cast<int>(repeat_.value_or(5));
     options.seed = static_cast<uint64_t>(seed_.value_or(1));
@@ -121,6 +124,7 @@ class RunVerb final : public Verb {
     outcome.measurement = std::move(run.measurement);
     outcome.metrics = std::move(run.metrics);
     outcome.verification = std::move(run.verification);
+    outcome.context = std::move(run.context);
   }
 
   RunFile run_file(const RunOutcome& outcome) const {
@@ -128,6 +132,7 @@ class RunVerb final : public Verb {
         begin_run_file(outcome.program, outcome.machine ? outcome.machine->machine.name : "");
     file.seed = static_cast<uint64_t>(seed_.value_or(1));
     file.context["processor"] = detect_host().processor;
+    file.context.insert(outcome.context.begin(), outcome.context.end());
     if (outcome.prediction) add_prediction(file, *outcome.prediction);
     file.measured = outcome.measurement.timeline;
     file.measured_metrics = outcome.metrics;
@@ -161,6 +166,7 @@ class RunVerb final : public Verb {
       if (outcome.prediction) lines.push_back({"error", signed_percent(outcome.error())});
     }
     for (const ReportLine& line : metrics_lines(outcome.metrics)) lines.push_back(line);
+    for (const auto& [name, text] : outcome.context) lines.push_back({name, text});
     if (outcome.verification && outcome.program.skips_pairs) {
       lines.push_back({"result",
                        fmt::format("not exact by design: error {:.1e} against the oracle",
@@ -193,6 +199,7 @@ class RunVerb final : public Verb {
       document["error"] = outcome.error();
       document["comparison"] = comparison_json(*comparison);
     }
+    if (!outcome.context.empty()) document["context"] = outcome.context;
     if (outcome.program.skips_pairs) document["is_exact"] = false;
     if (outcome.verification) document["verification"] = verification_json(*outcome.verification);
     console.print_document(document);
@@ -200,7 +207,7 @@ class RunVerb final : public Verb {
 
   SetupOptions setup_;
   OutputOptions outputs_;
-  std::optional<std::string> device_;
+  std::optional<std::string> device_, carrier_;
   std::optional<int64_t> cores_, repeat_, warmup_, seed_, check_rows_;
 };
 

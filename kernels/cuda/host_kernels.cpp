@@ -111,6 +111,50 @@ void run(const ResetCall& call) {
   });
 }
 
+/// One pair of a row and a key that it sees.
+void add_pair(const BackwardCall& call, int batch, int head, int64_t row, int64_t key) {
+  const BackwardParams& p = call.params;
+  const int kv_head = head / p.group;
+  const int64_t at = batch * p.row_batch_stride + head * p.row_head_stride + row;
+  const int64_t key_at = batch * p.key_batch_stride + kv_head * p.key_head_stride + key;
+  const uint16_t* const q = row_of(p.q, batch, head, row);
+  const uint16_t* const d_out = row_of(p.d_out, batch, head, row);
+  const uint16_t* const k = row_of(p.k, batch, kv_head, key);
+  const uint16_t* const v = row_of(p.v, batch, kv_head, key);
+  const auto value = [&](uint16_t bits) { return element(call.dtype, bits); };
+  float score = 0, slope = 0;
+  for (int d = 0; d < call.dim_qk; ++d) score += value(q[d]) * value(k[d]);
+  for (int d = 0; d < call.dim_v; ++d) slope += value(d_out[d]) * value(v[d]);
+  const float weight = std::exp(score * p.scale - p.lse[at]);
+  const float step = p.scale * weight * (slope - p.delta[at]);
+  for (int d = 0; d < call.dim_qk; ++d) {
+    p.dq[at * call.dim_qk + d] += step * value(k[d]);
+    p.dk[key_at * call.dim_qk + d] += step * value(q[d]);
+  }
+  for (int d = 0; d < call.dim_v; ++d) p.dv[key_at * call.dim_v + d] += weight * value(d_out[d]);
+}
+
+void run(const BackwardCall& call) {
+  const BackwardParams& p = call.params;
+  for_rows(call.batch, call.heads, p.q_rows, [&](int batch, int head, int64_t row) {
+    const KeyRange span = p.spans == nullptr ? KeyRange{0, p.kv_rows} : p.spans[row];
+    if (p.lse[batch * p.row_batch_stride + head * p.row_head_stride + row] == kEmpty) return;
+    for (int64_t key = span.begin; key < span.end; ++key) add_pair(call, batch, head, row, key);
+  });
+}
+
+void run(const DeltaCall& call) {
+  const DeltaParams& p = call.params;
+  for_rows(call.batch, call.heads, p.rows, [&](int batch, int head, int64_t row) {
+    const uint16_t* const out = row_of(p.out, batch, head, row);
+    const uint16_t* const d_out = row_of(p.d_out, batch, head, row);
+    float sum = 0;
+    for (int d = 0; d < p.dim_v; ++d)
+      sum += element(call.dtype, out[d]) * element(call.dtype, d_out[d]);
+    p.delta[batch * p.batch_stride + head * p.head_stride + row] = sum;
+  });
+}
+
 void run(const SpinCall& call) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(call.time_ps / 1000));
 }

@@ -20,13 +20,21 @@ struct CompiledKernel {
   int threads = 0;
   int shared_bytes = 0;
   int blocks_per_sm = 1;  ///< That its registers are limited for.
+  int parts = 1;          ///< Blocks that share a tile's dims.
 };
 
 /// All variants of the forward kernel, those for larger tiles first.
 std::vector<CompiledKernel> forward_kernels();
 
-/// finalize<dtype>, narrow_all<dtype>, widen_all<dtype>; the others take any dtype.
-enum class StateKernel { kFinalize, kMergeState, kMergeOutput, kReset, kNarrow, kWiden };
+/// All variants of the backward kernels: by rows (dQ), by keys (dK, dV).
+struct BackwardPair {
+  CompiledKernel rows, keys;
+};
+std::vector<BackwardPair> backward_kernels();
+
+/// finalize<dtype>, row_delta<dtype>, narrow_all<dtype>, widen_all<dtype>; the others take any
+/// dtype.
+enum class StateKernel { kFinalize, kMergeState, kMergeOutput, kReset, kDelta, kNarrow, kWiden };
 CompiledKernel state_kernel(StateKernel kernel, DType dtype);
 
 /// One warp that does nothing for a time.

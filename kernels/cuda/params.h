@@ -54,6 +54,32 @@ struct ForwardParams {
   int32_t starts_state = 0;  ///< 1: the state is not read, it begins here.
 };
 
+/// Adds one block of keys to dQ, dK and dV: with P = exp(scale q.k - lse) and
+/// dS = P (d_out.v - delta): dq += scale dS k, dk += scale dS q, dv += P d_out, dk and dv summed
+/// over the query heads of a KV head.
+struct BackwardParams {
+  ConstTensor q, k, v, d_out;
+  const float* lse = nullptr;    ///< (batch, head, row) natural log; -inf where no key is seen.
+  const float* delta = nullptr;  ///< (batch, head, row)
+  float* dq = nullptr;           ///< (batch, head, row, dim_qk)
+  float* dk = nullptr;           ///< (batch, kv_head, key, dim_qk)
+  float* dv = nullptr;           ///< (batch, kv_head, key, dim_v)
+  int64_t row_batch_stride = 0, row_head_stride = 0;  ///< In rows.
+  int64_t key_batch_stride = 0, key_head_stride = 0;  ///< In keys.
+  const KeyRange* spans = nullptr;                    ///< As in ForwardParams.
+  int32_t q_rows = 0, kv_rows = 0;
+  int32_t group = 1;  ///< Query heads that share a KV head.
+  float scale = 1;
+};
+
+/// delta (batch, head, row) = sum over the dim of out * d_out; strides in rows.
+struct DeltaParams {
+  ConstTensor out, d_out;
+  float* delta = nullptr;
+  int64_t batch_stride = 0, head_stride = 0;
+  int32_t rows = 0, dim_v = 0;
+};
+
 /// out (row, dim) = u / l, 0 where no key was seen; lse (batch, head, row) natural log, strides as
 /// of the state; -inf where no key was seen. `lse` may be null.
 struct FinalizeParams {

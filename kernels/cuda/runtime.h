@@ -36,11 +36,23 @@ struct ResetCall {
   ResetStateParams params;
   int heads = 1, batch = 1;
 };
+/// dQ, then dK and dV, of one block of keys.
+struct BackwardCall {
+  BackwardParams params;
+  int dim_qk = 0, dim_v = 0, heads = 1, batch = 1;
+  DType dtype = DType::kBF16;
+};
+struct DeltaCall {
+  DeltaParams params;
+  int heads = 1, batch = 1;
+  DType dtype = DType::kBF16;
+};
 /// Keeps one multiprocessor busy for a time; for programs without attention.
 struct SpinCall {
   Picoseconds time_ps = 0;
 };
-using KernelCall = std::variant<AttendCall, FinalizeCall, MergeCall, ResetCall, SpinCall>;
+using KernelCall =
+    std::variant<AttendCall, FinalizeCall, MergeCall, ResetCall, BackwardCall, DeltaCall, SpinCall>;
 
 /// One end of a transfer between ranks.
 struct ExchangePart {

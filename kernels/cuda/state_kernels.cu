@@ -32,6 +32,12 @@ __global__ void __launch_bounds__(kStateThreads)
 }
 template <class Element>
 __global__ void __launch_bounds__(kStateThreads)
+    delta_kernel(const __grid_constant__ DeltaParams params) {
+  DeviceLane lane;
+  row_delta<Element>(lane, params);
+}
+template <class Element>
+__global__ void __launch_bounds__(kStateThreads)
     narrow_kernel(const __grid_constant__ ConvertParams params) {
   DeviceLane lane;
   narrow_all<Element>(lane, params);
@@ -67,6 +73,8 @@ const void* function_of(StateKernel kernel) {
       return pointer(&merge_output_kernel);
     case StateKernel::kReset:
       return pointer(&reset_kernel);
+    case StateKernel::kDelta:
+      return pointer(&delta_kernel<Element>);
     case StateKernel::kNarrow:
       return pointer(&narrow_kernel<Element>);
     case StateKernel::kWiden:

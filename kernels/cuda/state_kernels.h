@@ -138,6 +138,42 @@ RING_DEVICE void merge_output(Lane& lane, const MergeOutputParams& p) {
   if (at.element == 0) lane.store_global(p.to_lse + at.row, top + lane.log(sum));
 }
 
+/// One warp a row, 8 elements a lane.
+template <class Element, class Lane>
+RING_DEVICE void row_delta(Lane& lane, const DeltaParams& p) {
+  const int64_t row = int64_t{lane.block_x()} * (kStateThreads / simt::kWarp) + lane.warp();
+  if (row >= p.rows) return;
+  const int element = lane.lane() * 8;
+  float sum = 0;
+  if (element < p.dim_v) {
+    const auto load = [&](const ConstTensor& tensor) {
+      const uint16_t* const from = tensor.data + lane.block_z() * tensor.batch_stride +
+                                   row * tensor.token_stride + lane.block_y() * tensor.head_stride +
+                                   element;
+      return lane.load_global(reinterpret_cast<const simt::Words4*>(from));
+    };
+    const simt::Words4 a = load(p.out), b = load(p.d_out);
+    const auto add = [&](uint32_t x, uint32_t y) {
+      const simt::Float2 left = lane.unpack(Element{}, x), right = lane.unpack(Element{}, y);
+      sum += left.x * right.x + left.y * right.y;
+    };
+    add(a.x, b.x);
+    add(a.y, b.y);
+    add(a.z, b.z);
+    add(a.w, b.w);
+  }
+  RING_UNROLL
+  for (int mask = simt::kWarp / 2; mask > 0; mask /= 2) sum += lane.shuffle_xor(sum, mask);
+  if (lane.lane() != 0) return;
+  const int64_t at = lane.block_z() * p.batch_stride + lane.block_y() * p.head_stride + row;
+  lane.store_global(p.delta + at, sum);
+}
+/// Blocks: (rows, heads, batch).
+inline simt::LaunchShape delta_shape(int64_t rows, int heads, int batch) {
+  constexpr int kAtOnce = kStateThreads / simt::kWarp;
+  return {static_cast<int>((rows + kAtOnce - 1) / kAtOnce), heads, batch, kStateThreads, 0};
+}
+
 template <class Lane>
 RING_DEVICE void reset_state(Lane& lane, const ResetStateParams& p) {
   const StatePlace at = state_place(lane, p.rows, p.dim_v);

@@ -102,5 +102,22 @@ TEST(PtxasReport, ForwardKernelsFitAsManyBlocksAsDesigned) {
   EXPECT_GT(seen_128, 0);
 }
 
+TEST(PtxasReport, BackwardKernelsFitAsManyBlocksAsDesigned) {
+  const std::vector<Report> reports = all_reports();
+  if (reports.empty()) GTEST_SKIP() << "no CUDA toolkit was found when this was configured";
+  int seen = 0;
+  for (const Report& report : reports) {
+    if (report.function.find("20backward_") == std::string::npos) continue;
+    ++seen;
+    const std::vector<int> numbers = numbers_of(report.function);
+    ASSERT_EQ(numbers.size(), 7U) << report.function;
+    const int rows = numbers[2], keys = numbers[3], threads = numbers[4] * 32, blocks = numbers[6];
+    EXPECT_LE((report.registers + 7) / 8 * 8 * threads * blocks, kRegistersOfSm) << report.function;
+    const int shared = (rows + keys) * 2 * (numbers[0] + numbers[1]) + rows * 8;
+    EXPECT_LE((shared + 1024) * blocks, 164 * 1024) << report.function;
+  }
+  EXPECT_GT(seen, 0);
+}
+
 }  // namespace
 }  // namespace ring

@@ -80,7 +80,8 @@ std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>& j
 
 NcclId make_nccl_id() { return nccl_id(); }
 
-CudaRuntime::CudaRuntime(const std::optional<NcclJob>& job) : forward_(forward_kernels()) {
+CudaRuntime::CudaRuntime(const std::optional<NcclJob>& job)
+    : forward_(forward_kernels()), backward_(backward_kernels()) {
   const std::vector<std::string> missing = missing_devices();
   if (!missing.empty()) throw Error(ErrorKind::kUnavailable, missing.front());
   int count = 0;
@@ -294,6 +295,32 @@ void CudaRuntime::launch_one(int stream_id, const ResetCall& call) {
   const ResetStateParams& p = call.params;
   launch_kernel(stream_id, state_kernel(StateKernel::kReset, DType::kBF16),
                 state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
+void CudaRuntime::launch_one(int stream_id, const BackwardCall& call) {
+  const BackwardParams& p = call.params;
+  for (const BackwardPair& pair : backward_) {
+    const CompiledKernel& rows = pair.rows;
+    if (rows.dtype != call.dtype || rows.dim_qk != call.dim_qk || rows.dim_v != call.dim_v)
+      continue;
+    const int row_tiles = (p.q_rows + rows.rows - 1) / rows.rows;
+    const int key_tiles = (p.kv_rows + rows.keys - 1) / rows.keys;
+    launch_kernel(stream_id, rows,
+                  {row_tiles * rows.parts, call.heads, call.batch, rows.threads, rows.shared_bytes},
+                  p);
+    launch_kernel(
+        stream_id, pair.keys,
+        {key_tiles * rows.parts, call.heads / p.group, call.batch, rows.threads, rows.shared_bytes},
+        p);
+    return;
+  }
+  throw Error(ErrorKind::kUnavailable, fmt::format("no kernel has gradients of head dims {} and {}",
+                                                   call.dim_qk, call.dim_v));
+}
+
+void CudaRuntime::launch_one(int stream_id, const DeltaCall& call) {
+  launch_kernel(stream_id, state_kernel(StateKernel::kDelta, call.dtype),
+                delta_shape(call.params.rows, call.heads, call.batch), call.params);
 }
 
 void CudaRuntime::launch_one(int stream_id, const SpinCall& call) {

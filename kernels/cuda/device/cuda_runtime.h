@@ -65,6 +65,8 @@ class CudaRuntime final : public DeviceRuntime {
   void launch_one(int stream, const FinalizeCall& call);
   void launch_one(int stream, const MergeCall& call);
   void launch_one(int stream, const ResetCall& call);
+  void launch_one(int stream, const BackwardCall& call);
+  void launch_one(int stream, const DeltaCall& call);
   void launch_one(int stream, const SpinCall& call);
   /// Streams other than the first join the capture of the first, or it waits for them.
   void fork(std::span<const int> streams);
@@ -72,6 +74,7 @@ class CudaRuntime final : public DeviceRuntime {
 
   std::vector<DeviceFacts> facts_;
   std::vector<CompiledKernel> forward_;
+  std::vector<BackwardPair> backward_;
   std::vector<Stream> streams_;
   std::vector<Event> events_, stamps_;
   std::vector<Event> bases_;  ///< By device: where the clock begins.

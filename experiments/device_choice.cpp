@@ -1,0 +1,20 @@
+#include "experiments/device_choice.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "kernels/host_facts.h"
+
+namespace ring {
+
+void require_device(const std::string& device) {
+  if (device == "cpu") return;
+  if (device != "cuda") throw_usage(fmt::format("--device {} is unknown", device), "cpu or cuda");
+  const std::vector<std::string> missing = missing_for_cuda();
+  if (missing.empty()) return;
+  throw Error(ErrorKind::kUnavailable,
+              fmt::format("cannot run on a CUDA device: {}", fmt::join(missing, "; ")),
+              "--device cpu runs here");
+}
+
+}  // namespace ring

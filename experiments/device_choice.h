@@ -1,0 +1,12 @@
+// Which devices a verb runs on.
+#pragma once
+
+#include <string>
+
+namespace ring {
+
+/// "cpu" or "cuda": throws Error(kUsage) for anything else, and Error(kUnavailable) saying what is
+/// missing where nothing can run on CUDA devices.
+void require_device(const std::string& device);
+
+}  // namespace ring
