@@ -63,7 +63,7 @@ class BackwardRows {
     const int first_row = tile_number * Config::kRows;
     const int first_dim = lane.block_x() % Config::kParts * kDims;
     const int head = lane.block_y(), batch = lane.block_z();
-    const TileRange tiles = key_tiles<Config>(lane, p, first_row);
+    const TileRange tiles = tile_range<Config>(lane, p.spans, p.q_rows, p.kv_rows, first_row);
     if (tiles.begin == tiles.end) return;
     const BackwardShared<Config> at(lane);
     const HeadMatrices own(p, batch, head);

@@ -3,13 +3,11 @@
 
 #include <cmath>
 
-#include "kernels/cuda/forward.h"
 #include "kernels/cuda/params.h"
 #include "kernels/cuda/tile.h"
+#include "kernels/cuda/tile_range.h"
 
 namespace ring::cuda {
-
-inline constexpr float kLog2e = 1.44269504088896341F;
 
 /// Row of a warp's 16 that a lane has first (the other is 8 further), and the column of its pair.
 template <class Lane>
@@ -62,15 +60,6 @@ RING_DEVICE KeyRange span_of(Lane& lane, const BackwardParams& p, int row) {
   if (row >= p.q_rows) return {0, 0};
   if (p.spans == nullptr) return {0, p.kv_rows};
   return lane.load_global(p.spans + row);
-}
-
-template <class Config, class Lane>
-RING_DEVICE TileRange key_tiles(Lane& lane, const BackwardParams& p, int first_row) {
-  ForwardParams rows;
-  rows.spans = p.spans;
-  rows.q_rows = p.q_rows;
-  rows.kv_rows = p.kv_rows;
-  return tile_range<Config>(lane, rows, first_row);
 }
 
 /// The tiles of rows that see any of a block's keys, for one query head of the group after another.

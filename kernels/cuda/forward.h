@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/params.h"
 #include "kernels/cuda/tile.h"
+#include "kernels/cuda/tile_range.h"
 
 namespace ring::cuda {
 
@@ -28,51 +29,6 @@ struct ForwardConfig {
   static constexpr int kSharedBytes = QTile::kBytes + KTile::kBytes + VTile::kBytes;
 };
 
-/// Of the rows of a block of threads: tiles that any row sees, and tiles that all see in full.
-struct TileRange {
-  int begin = 0, end = 0;
-  int whole_begin = 0, whole_end = 0;
-};
-
-/// Every warp works it out by itself.
-template <class Config, class Lane>
-RING_DEVICE TileRange tile_range(Lane& lane, const ForwardParams& p, int first_row) {
-  int begin = p.kv_rows, end = 0, latest_begin = 0, first_end = p.kv_rows;
-  if (p.spans == nullptr) {
-    begin = 0;
-    end = p.kv_rows;
-  } else {
-    RING_NO_UNROLL
-    for (int i = lane.lane(); i < Config::kRows; i += simt::kWarp) {
-      if (first_row + i >= p.q_rows) break;
-      const KeyRange span = lane.load_global(p.spans + first_row + i);
-      latest_begin = latest_begin > span.begin ? latest_begin : span.begin;
-      first_end = first_end < span.end ? first_end : span.end;
-      if (span.begin >= span.end) continue;
-      begin = begin < span.begin ? begin : span.begin;
-      end = end > span.end ? end : span.end;
-    }
-    RING_NO_UNROLL
-    for (int mask = 16; mask > 0; mask /= 2) {
-      const int other_begin = lane.shuffle_xor(begin, mask);
-      const int other_end = lane.shuffle_xor(end, mask);
-      const int other_latest = lane.shuffle_xor(latest_begin, mask);
-      const int other_first = lane.shuffle_xor(first_end, mask);
-      begin = begin < other_begin ? begin : other_begin;
-      end = end > other_end ? end : other_end;
-      latest_begin = latest_begin > other_latest ? latest_begin : other_latest;
-      first_end = first_end < other_first ? first_end : other_first;
-    }
-  }
-  TileRange range;
-  if (begin >= end) return range;
-  range.begin = begin / Config::kKeys;
-  range.end = (end + Config::kKeys - 1) / Config::kKeys;
-  range.whole_begin = (latest_begin + Config::kKeys - 1) / Config::kKeys;
-  range.whole_end = first_end / Config::kKeys;
-  return range;
-}
-
 /// One block of threads: the rows, head and batch element that its number says.
 template <class Config>
 class Forward {
@@ -85,7 +41,7 @@ class Forward {
 
   template <class Lane>
   RING_DEVICE static void run(Lane& lane, const ForwardParams& p) {
-    const TileRange tiles = tile_range<Config>(lane, p, first_row(lane));
+    const TileRange tiles = tile_range<Config>(lane, p.spans, p.q_rows, p.kv_rows, first_row(lane));
     if (tiles.begin == tiles.end && p.starts_state == 0) return;
     const simt::SharedAddress q_tile = lane.shared_begin();
     const simt::SharedAddress k_tile = q_tile + Config::QTile::kBytes;

@@ -22,6 +22,9 @@ void require_runnable(const RingProgram& program, const GpuOptions& options) {
   if (problem.dtype == DType::kF32)
     throw Error(ErrorKind::kUnavailable, "the kernels of GPUs do not take fp32",
                 "choose bf16 or fp16");
+  constexpr int64_t kMostHeads = 65536;  // inverse_of is exact below it.
+  if (problem.heads * (problem.heads / problem.kv_heads) >= kMostHeads)
+    throw Error(ErrorKind::kUnavailable, "too many query heads for the kernels of GPUs");
   if (!(problem.softmax_scale() > 0))
     throw Error(ErrorKind::kUnavailable, "the kernels of GPUs take a positive softmax scale only");
   const bool has_foreign = std::count(options.devices.begin(), options.devices.end(), -1) > 0;

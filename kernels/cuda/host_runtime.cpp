@@ -5,90 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <deque>
-#include <exception>
-#include <thread>
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/cuda/host_kernels.h"
+#include "kernels/cuda/host_runtime_impl.h"
 #include "kernels/recorder.h"
 
 namespace ring::cuda {
-
-/// Messages of every pair of ranks meet in the order in which they were called.
-class HostNetwork {
- public:
-  struct Meeting {
-    const std::byte* data = nullptr;
-    Bytes bytes = 0;
-    StreamClock clock;  ///< Of the sending stream; empty when it is of another runtime.
-    const void* runtime = nullptr;
-    bool is_sent = false, is_taken = false;
-  };
-  using Key = std::tuple<int, int, int64_t>;  ///< Source, destination, number.
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::map<Key, Meeting> meetings;
-};
-
-std::shared_ptr<HostNetwork> make_host_network() { return std::make_shared<HostNetwork>(); }
-
-namespace {
-
-void join(StreamClock& clock, const StreamClock& other) {
-  clock.resize(std::max(clock.size(), other.size()));
-  for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
-}
-
-}  // namespace
-
-struct HostRuntime::Impl {
-  struct Stream {
-    std::deque<std::function<void()>> commands;
-    bool is_busy = false;
-    StreamClock clock;
-    std::mt19937_64 random;
-    std::thread thread;
-  };
-  struct Event {
-    int64_t recorded = 0;  ///< Calls of record.
-    int64_t done = 0;      ///< Of these, those that the stream has come to.
-    StreamClock clock;
-  };
-  struct Stamp {
-    int64_t time_ns = 0;
-    int stream = 0;
-    StreamClock clock;
-  };
-
-  explicit Impl(HostRuntimeOptions options_in) : options(std::move(options_in)) {
-    if (!options.network) options.network = make_host_network();
-    if (!options.kernels) options.kernels = run_on_host;
-  }
-  ~Impl();
-
-  Stream& stream(int id) { return *streams[static_cast<size_t>(id)]; }
-  void call(int id, std::function<void()> command);
-  void run_stream(int id);
-  void delay(Stream& own);
-  void fail(std::exception_ptr caught);
-  void exchange_parts(int id, const std::vector<ExchangePart>& parts,
-                      const std::vector<int64_t>& numbers);
-
-  HostRuntimeOptions options;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::unique_ptr<Stream>> streams;
-  std::deque<Event> events;
-  std::deque<Stamp> stamps;
-  std::vector<std::unique_ptr<std::vector<std::byte>>> memory;
-  std::map<std::pair<int, int>, int64_t> sent, received;  ///< Numbers of messages called.
-  std::exception_ptr failure;
-  bool is_ending = false;
-  int64_t start_ns = 0;
-};
 
 HostRuntime::Impl::~Impl() {
   {
@@ -251,15 +174,6 @@ void HostRuntime::stamp(int stream, int stamp) {
   });
 }
 
-namespace {
-/// A command was done: the stream's own count goes up.
-void tick(StreamClock& clock, int stream) {
-  const auto at = static_cast<size_t>(stream);
-  if (clock.size() <= at) clock.resize(at + 1);
-  ++clock[at];
-}
-}  // namespace
-
 void HostRuntime::copy(int stream, std::byte* to, const std::byte* from, Bytes bytes) {
   Impl& impl = *impl_;
   impl.call(stream, [&impl, stream, to, from, bytes] {
@@ -274,70 +188,6 @@ void HostRuntime::launch(int stream, const KernelCall& call) {
     impl.options.kernels(call);
     tick(impl.stream(stream).clock, stream);
   });
-}
-
-void HostRuntime::exchange(std::span<const ExchangePart> parts, std::span<const int> streams) {
-  Impl& impl = *impl_;
-  std::map<int, std::pair<std::vector<ExchangePart>, std::vector<int64_t>>> by_stream;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const ExchangePart& part = parts[i];
-    int64_t& number =
-        part.is_send ? impl.sent[{part.rank, part.peer}] : impl.received[{part.peer, part.rank}];
-    by_stream[streams[i]].first.push_back(part);
-    by_stream[streams[i]].second.push_back(number++);
-  }
-  for (auto& [stream, group] : by_stream) {
-    impl.call(stream, [&impl, stream = stream, group = std::move(group)] {
-      impl.exchange_parts(stream, group.first, group.second);
-    });
-  }
-}
-
-void HostRuntime::Impl::exchange_parts(int id, const std::vector<ExchangePart>& parts,
-                                       const std::vector<int64_t>& numbers) {
-  HostNetwork& network = *options.network;
-  StreamClock& clock = stream(id).clock;
-  const auto limit = std::chrono::duration<double>(options.timeout_s);
-  std::unique_lock lock(network.mutex);
-  const auto key_of = [&](size_t i) {
-    const ExchangePart& part = parts[i];
-    return part.is_send ? HostNetwork::Key{part.rank, part.peer, numbers[i]}
-                        : HostNetwork::Key{part.peer, part.rank, numbers[i]};
-  };
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (!parts[i].is_send) continue;
-    HostNetwork::Meeting& meeting = network.meetings[key_of(i)];
-    meeting.data = parts[i].data;
-    meeting.bytes = parts[i].bytes;
-    meeting.clock = clock;
-    meeting.runtime = this;
-    meeting.is_sent = true;
-  }
-  network.changed.notify_all();
-  StreamClock learnt = clock;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    HostNetwork::Meeting& meeting = network.meetings[key_of(i)];
-    const bool is_send = parts[i].is_send;
-    const auto is_met = [&] { return is_send ? meeting.is_taken : meeting.is_sent; };
-    if (is_send) continue;
-    if (!network.changed.wait_for(lock, limit, is_met))
-      throw Error(ErrorKind::kRunFailed, "a receive waits for a send that does not come");
-    RING_ASSERT(meeting.bytes == parts[i].bytes);
-    if (meeting.bytes > 0)
-      std::memcpy(parts[i].data, meeting.data, static_cast<size_t>(meeting.bytes));
-    if (meeting.runtime == this) join(learnt, meeting.clock);
-    meeting.is_taken = true;
-    network.changed.notify_all();
-  }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (!parts[i].is_send) continue;
-    const HostNetwork::Meeting& meeting = network.meetings[key_of(i)];
-    if (!network.changed.wait_for(lock, limit, [&] { return meeting.is_taken; }))
-      throw Error(ErrorKind::kRunFailed, "a send waits for a receive that does not come");
-    network.meetings.erase(key_of(i));
-  }
-  clock = learnt;
-  tick(clock, id);
 }
 
 void HostRuntime::synchronize() {

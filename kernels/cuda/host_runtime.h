@@ -1,10 +1,8 @@
 // HostRuntime: a device runtime without devices, whose streams are threads with random delays.
 #pragma once
 
-#include <condition_variable>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <random>
 
 #include "kernels/cuda/runtime.h"
 

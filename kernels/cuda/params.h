@@ -5,6 +5,8 @@
 
 namespace ring::cuda {
 
+inline constexpr float kLog2e = 1.44269504088896341F;
+
 /// A read-only (batch, token, head, dim) tensor of 16-bit elements. Strides in elements; dim is
 /// contiguous; base and strides are multiples of 16 bytes.
 struct ConstTensor {

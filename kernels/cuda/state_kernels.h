@@ -118,7 +118,6 @@ RING_DEVICE void merge_state(Lane& lane, const MergeStateParams& p) {
 
 template <class Lane>
 RING_DEVICE void merge_output(Lane& lane, const MergeOutputParams& p) {
-  constexpr float kLog2e = 1.44269504088896341F;
   const StatePlace at = state_place(lane, p.rows, p.dim_v);
   float lse = -INFINITY, other = -INFINITY;
   if (at.is_there) {

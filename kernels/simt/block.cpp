@@ -158,10 +158,9 @@ void Block::meet(int thread, Collective what, void* argument, Execute execute,
     warp.where = where;
   }
   if (warp.what != what || !is_same_place(warp.where, where)) {
-    fail(thread,
-         fmt::format("comes to a {} while others of its warp are at a {} ({})", name(what),
-                     name(warp.what), place_text(warp.where)),
-         where);
+    std::string wrong = fmt::format("comes to a {} while others of its warp are at a {} ({})",
+                                    name(what), name(warp.what), place_text(warp.where));
+    fail(thread, std::move(wrong), where);
   }
   if (warp.done > 0) fail(thread, "is at a collective, but others of its warp have ended", where);
   const auto lane = static_cast<size_t>(thread % kWarp);
@@ -187,10 +186,10 @@ void Block::sync_block(int thread, const std::source_location& where) {
                    own.where);
       if (warp.state != WarpState::kAtBarrier) return;
       if (!is_same_place(warp.where, own.where)) {
-        block.fail(lanes[0].thread,
-                   fmt::format("is at a barrier of the block, but warp {} is at that of {}", i,
-                               place_text(warp.where)),
-                   own.where);
+        std::string wrong =
+            fmt::format("is at a barrier of the block, but warp {} is at that of {}", i,
+                        place_text(warp.where));
+        block.fail(lanes[0].thread, std::move(wrong), own.where);
       }
       mask |= 1U << i;
     }
@@ -276,9 +275,10 @@ void Block::check_global(int thread, const void* at, int bytes, bool is_write,
        where);
 }
 
-void Block::fail(int thread, const std::string& what, const std::source_location& where) {
+void Block::fail(int thread, std::string what, const std::source_location& where) {
   fault_ = fmt::format("block ({}, {}, {}) warp {} lane {} at {}: {}", block_[0], block_[1],
                        block_[2], thread / kWarp, thread % kWarp, place_text(where), what);
+  std::string().swap(what);  // Nobody will destroy it.
   // Never resumed; the fiber may be any that runs now, which is where the stack pointer goes.
   Fiber::switch_to(threads_[static_cast<size_t>(thread)]->fiber, main_);
   std::abort();

@@ -6,6 +6,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/simt/counters.h"
@@ -83,12 +84,13 @@ class Block {
   void check_global(int thread, const void* at, int bytes, bool is_write,
                     const std::source_location& where);
   /// Ends the launch if `wrong` says anything.
-  void require(int thread, const std::string& wrong, const std::source_location& where) {
-    if (!wrong.empty()) fail(thread, wrong, where);
+  void require(int thread, std::string wrong, const std::source_location& where) {
+    if (!wrong.empty()) fail(thread, std::move(wrong), where);
   }
   /// Where the collective under way stands in the source.
   const std::source_location& collective_place(int thread) const;
-  [[noreturn]] void fail(int thread, const std::string& what, const std::source_location& where);
+  /// The fiber that calls it is left for good, with whatever its frames own.
+  [[noreturn]] void fail(int thread, std::string what, const std::source_location& where);
 
  private:
   struct Copy {

@@ -13,6 +13,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -146,6 +147,10 @@ void Fiber::start(Entry entry, void* argument) {
     sanitizer_ = __tsan_create_fiber(0);
 #endif
   }
+#if defined(__SANITIZE_ADDRESS__)
+  // The frames of what ran here before were left, not returned from.
+  ASAN_UNPOISON_MEMORY_REGION(stack_, kStackBytes);
+#endif
 #ifdef RING_FIBER_UCONTEXT
   if (stack_pointer_ == nullptr) stack_pointer_ = std::calloc(1, sizeof(ucontext_t));
   auto* const context = static_cast<ucontext_t*>(stack_pointer_);

@@ -41,7 +41,7 @@ struct Backward {
 };
 
 struct Sums {
-  explicit Sums(const AttendShape& s, float start = 0.0F)
+  explicit Sums(const cpu::AttendShape& s, float start = 0.0F)
       : dq(static_cast<size_t>(s.heads * s.q_rows * s.dim_qk), start),
         dk(static_cast<size_t>(s.kv_heads * s.kv_rows * s.dim_qk), start),
         dv(static_cast<size_t>(s.kv_heads * s.kv_rows * s.dim_v), start) {}
@@ -58,7 +58,7 @@ struct Bounds {
 // `rounding` is the relative error with which P and dS are stored, `least` the absolute one.
 inline Bounds bounds_of(const Backward& b, double rounding = 0.0, double least = 0.0) {
   constexpr double kU = 0x1p-24;
-  const AttendShape& s = b.c.shape;
+  const cpu::AttendShape& s = b.c.shape;
   const reference::Problem p = b.c.oracle();
   const reference::Output forward = reference::attend(p);
   const reference::Tensor d_out = b.d_out.oracle();
