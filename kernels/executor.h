@@ -41,11 +41,9 @@ class CpuExecutor final : public Executor {
   const Timeline& run() override;
   void read_output(int64_t batch, int64_t position, std::span<float> out,
                    std::span<float> lse) const override;
-  /// Gradients of the last run, fp32: dQ (head, head_dim) of the token; dK (kv_head, head_dim) and
-  /// dV (kv_head, head_dim_v). Of a program with a backward pass.
-  std::span<const float> query_gradients(int64_t batch, int64_t position) const;
-  std::span<const float> key_gradients(int64_t batch, int64_t position) const;
-  std::span<const float> value_gradients(int64_t batch, int64_t position) const;
+  std::span<const float> query_gradients(int64_t batch, int64_t position) const override;
+  std::span<const float> key_gradients(int64_t batch, int64_t position) const override;
+  std::span<const float> value_gradients(int64_t batch, int64_t position) const override;
   /// The stored bytes of the output, (head, dim_v) in the model dtype.
   std::span<const std::byte> output_bytes(int64_t batch, int64_t position) const;
 

@@ -24,6 +24,13 @@ class Executor {
   virtual void read_output(int64_t batch, int64_t position, std::span<float> out,
                            std::span<float> lse) const = 0;
 
+  /// Gradients of the last run, fp32: dQ (head, head_dim) of the token; dK (kv_head, head_dim) and
+  /// dV (kv_head, head_dim_v). Of a program with a backward pass; an executor that runs none has
+  /// none.
+  virtual std::span<const float> query_gradients(int64_t, int64_t) const { return {}; }
+  virtual std::span<const float> key_gradients(int64_t, int64_t) const { return {}; }
+  virtual std::span<const float> value_gradients(int64_t, int64_t) const { return {}; }
+
   /// Bytes held by a rank: Q, its shard, receive buffers, states and output.
   virtual Bytes storage_bytes(int rank) const = 0;
 };

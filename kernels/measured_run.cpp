@@ -15,16 +15,18 @@ namespace {
 struct Prepared {
   cuda::GpuSession gpu;
   std::unique_ptr<CpuExecutor> cpu;
-  Executor& executor() const {
-    return cpu ? static_cast<Executor&>(*cpu) : static_cast<Executor&>(*gpu.executor);
-  }
+  Executor& executor() const { return cpu ? static_cast<Executor&>(*cpu) : gpu.executor(); }
 };
 
 Prepared prepare(const RingProgram& program, const DataSource& data, const MeasureOptions& options,
                  const std::atomic<bool>& is_interrupted) {
   Prepared prepared;
   if (options.gpu) {
-    prepared.gpu = cuda::make_gpu_session(program, data, *options.gpu);
+    prepared.gpu =
+        options.job == nullptr
+            ? cuda::make_gpu_session(program, data, *options.gpu)
+            : cuda::make_gpu_session(program, data, *options.job,
+                                     sampled_positions(program.partition, options.check_rows));
     return prepared;
   }
   ExecutorOptions executor_options;
@@ -37,9 +39,9 @@ Prepared prepare(const RingProgram& program, const DataSource& data, const Measu
 std::map<std::string, std::string> gpu_context(const cuda::GpuSession& gpu,
                                                const std::vector<cuda::DeviceSample>& samples) {
   std::map<std::string, std::string> context = gpu.runtime->versions();
-  context["gpu graph"] = gpu.executor->is_captured() ? "captured" : "called op by op";
-  context["gpu clock uncertainty"] =
-      format_time(picoseconds_from_seconds(gpu.executor->clock_uncertainty_s()));
+  context["gpu graph"] = gpu.local->is_captured() ? "captured" : "called op by op";
+  context["gpu clock uncertainty"] = format_time(picoseconds_from_seconds(
+      gpu.local->clock_uncertainty_s() + (gpu.together ? gpu.together->clock_uncertainty_s() : 0)));
   context.merge(cuda::monitor_summary(samples));
   return context;
 }
@@ -67,7 +69,8 @@ MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& op
       });
   run.metrics = measure(run.measurement.timeline);
   if (monitor) run.context = gpu_context(prepared.gpu, monitor->stop());
-  if (options.check_rows > 0 && run.measurement.is_complete) {
+  const bool is_first = options.job == nullptr || options.job->rank() == 0;
+  if (options.check_rows > 0 && run.measurement.is_complete && is_first) {
     tell((options.warmups + options.repeats) / jobs, "checking against the oracle");
     run.verification = verify_rows(program, data, executor, options.check_rows);
   }

@@ -12,6 +12,7 @@
 #include "core/metrics.h"
 #include "core/ring_program.h"
 #include "kernels/cuda/device_plan.h"
+#include "kernels/job.h"
 #include "kernels/measurement.h"
 #include "kernels/verify.h"
 
@@ -21,6 +22,8 @@ struct MeasureOptions {
   int cores = 0;  ///< 0: all that the process may use.
   /// Runs on the CUDA devices of this machine, messages carried so; none: on the cores.
   std::optional<cuda::Carrier> gpu;
+  /// One rank a process, on GPUs; all processes of the job measure together. May be null.
+  Job* job = nullptr;
   int warmups = 1;
   int repeats = 5;
   uint64_t seed = 1;        ///< Of the values of Q, K and V.
@@ -36,6 +39,7 @@ struct MeasuredRun {
   std::map<std::string, std::string> context;  ///< Devices, versions, clocks, of a run on GPUs.
 };
 
+/// On processes of a job other than 0 nothing is verified, and the timeline is that of one rank.
 /// Ends early, with what was measured so far, once `is_interrupted`. Throws as CpuExecutor
 /// and cuda::make_gpu_session do.
 MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& options,

@@ -122,7 +122,7 @@ struct RowStatistics {
 };
 
 RowStatistics statistics_of(const Problem& problem, const OracleRows& all,
-                            const CpuExecutor& executor) {
+                            const Executor& executor) {
   const auto heads = static_cast<size_t>(problem.heads);
   const auto dim = static_cast<size_t>(problem.head_dim_v);
   const auto rows = static_cast<size_t>(problem.seq_len());
@@ -143,9 +143,9 @@ RowStatistics statistics_of(const Problem& problem, const OracleRows& all,
   return result;
 }
 
-void verify_gradients(const RingProgram& program, const DataSource& data,
-                      const CpuExecutor& executor, const std::vector<int64_t>& positions,
-                      const OracleRows& sampled, Verification& result) {
+void verify_gradients(const RingProgram& program, const DataSource& data, const Executor& executor,
+                      const std::vector<int64_t>& positions, const OracleRows& sampled,
+                      Verification& result) {
   const Problem& problem = program.problem;
   const auto count = positions.size();
   const double passes = program.tuning.accumulation_steps;

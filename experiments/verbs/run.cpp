@@ -15,6 +15,7 @@
 #include "experiments/verb.h"
 #include "kernels/cuda/gpu_session.h"
 #include "kernels/host_facts.h"
+#include "kernels/launcher.h"
 #include "kernels/machine_choice.h"
 #include "kernels/measured_run.h"
 #include "sim/prediction.h"
@@ -76,6 +77,7 @@ class RunVerb final : public Verb {
     if (carrier_ && !is_gpu) throw_usage("--carrier is for --device cuda");
     if (cores_ && is_gpu) throw_usage("--cores is for --device cpu");
     if (carrier_) cuda::parse_carrier(*carrier_);
+    const std::unique_ptr<Job> job = join_job(is_gpu);
     const Scenario scenario = setup_.resolve();
     if (setup_.print_config(scenario, context.console)) return 0;
     if (scenario.what_if != ScenarioWhatIf()) {
@@ -86,7 +88,8 @@ class RunVerb final : public Verb {
     outcome.program = plan(scenario.problem, scenario.tuning);
     require_sound(outcome.program);  // Refused before it is predicted or run.
     predict_first(scenario, outcome);
-    measure(context, outcome);
+    measure(context, outcome, job.get());
+    if (job && job->rank() != 0) return 0;  // Process 0 speaks for all.
     report(context.console, outcome);
     outputs_.write(run_file(outcome), outcome.program, context.console);
     if (!outcome.measurement.is_complete) {
@@ -100,6 +103,16 @@ class RunVerb final : public Verb {
   }
 
  private:
+  /// The job that this process was launched in, or null.
+  std::unique_ptr<Job> join_job(bool is_gpu) const {
+    if (launched_processes() == 1) return nullptr;
+    if (!is_gpu)
+      throw_usage("several processes were launched, and --device cpu runs all ranks in one");
+    if (carrier_.value_or("exchanges") != "exchanges")
+      throw_usage("processes pass messages by --carrier exchanges only");
+    return join_launched_job();
+  }
+
   static void predict_first(const Scenario& scenario, RunOutcome& outcome) {
     MachineChoice choice = choose_machine(scenario.machine);
     if (choice.is_stand_in) return;
@@ -107,10 +120,11 @@ class RunVerb final : public Verb {
     outcome.machine = std::move(choice);
   }
 
-  void measure(VerbContext& context, RunOutcome& outcome) const {
+  void measure(VerbContext& context, RunOutcome& outcome, Job* job) const {
     Progress progress(context.console, "run");
     MeasureOptions options;
     options.cores = static_cast<int>(cores_.value_or(0));
+    options.job = job;
     if (device_.value_or("cpu") == "cuda")
       options.gpu = cuda::parse_carrier(carrier_.value_or("copies"));
     options.warmups = static_cast<int>(warmup_.value_or(1));

@@ -13,12 +13,28 @@
 namespace ring::cuda {
 namespace {
 
+/// What moves is K and V, and every rank attends to its own rows.
+void require_key_value_ops(const RingProgram& program) {
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    for (const Op& op : program.rank_programs[static_cast<size_t>(rank)].ops) {
+      const bool is_transfer = op.kind == OpKind::kSend || op.kind == OpKind::kReceive;
+      const bool is_backward = op.kind == OpKind::kBackward || op.kind == OpKind::kDelta ||
+                               op.kind == OpKind::kAdd || op.kind == OpKind::kCopy;
+      const bool has_other_payload =
+          is_transfer && (op.payload != Payload::kKeyValue || op.head_end != 0);
+      const bool is_of_others = op.kind == OpKind::kAttend && op.q_shard != rank;
+      if (is_backward || has_other_payload || is_of_others)
+        throw Error(ErrorKind::kUnavailable,
+                    fmt::format("GPUs run no {} of {} yet", name(op.kind), name(op.payload)),
+                    "the forward pass of strategies that pass all of K and V runs");
+    }
+  }
+}
+
 void require_runnable(const RingProgram& program, const GpuOptions& options) {
   if (!program.has_attention) return;
   const Problem& problem = program.problem;
-  if (problem.pass != Pass::kForward)
-    throw Error(ErrorKind::kUnavailable, "the executor runs the forward pass only",
-                "choose the forward pass");
+  require_key_value_ops(program);
   if (problem.dtype == DType::kF32)
     throw Error(ErrorKind::kUnavailable, "the kernels of GPUs do not take fp32",
                 "choose bf16 or fp16");

@@ -31,8 +31,33 @@ GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, 
     session.runtime = make_cuda_runtime(job);
     options.devices = job.devices;
   }
-  session.executor =
+  session.local =
       std::make_unique<GpuExecutor>(program, data, *session.runtime, std::move(options));
+  return session;
+}
+
+GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Job& job,
+                            std::vector<int64_t> positions) {
+  if (program.ranks() != job.size())
+    throw_usage(
+        fmt::format("the ring has {} ranks and the job {} processes", program.ranks(), job.size()),
+        "launch one process a rank");
+  NcclJob nccl;
+  nccl.ranks = job.size();
+  if (job.rank() == 0) nccl.id = make_nccl_id();
+  job.broadcast(std::as_writable_bytes(std::span(nccl.id)));
+  nccl.local_ranks = {job.rank()};
+  nccl.devices = {job.local_rank() % make_cuda_runtime()->device_count()};
+  GpuOptions options;
+  options.carrier = Carrier::kExchanges;
+  options.devices.assign(static_cast<size_t>(job.size()), -1);
+  options.devices[static_cast<size_t>(job.rank())] = nccl.devices.front();
+  GpuSession session;
+  session.runtime = make_cuda_runtime(nccl);
+  session.local =
+      std::make_unique<GpuExecutor>(program, data, *session.runtime, std::move(options));
+  session.together =
+      std::make_unique<JobExecutor>(program, *session.local, job, std::move(positions));
   return session;
 }
 

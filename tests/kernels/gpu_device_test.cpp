@@ -46,8 +46,8 @@ void expect_right(const RingProgram& program, Carrier carrier) {
   const SeededData data(11);
   GpuSession session = make_gpu_session(program, data, carrier);
   const Output want = oracle(program.problem, data);
-  for (int run = 0; run < 3; ++run) session.executor->run();
-  const Output have = gather(*session.executor, program.problem);
+  for (int run = 0; run < 3; ++run) session.local->run();
+  const Output have = gather(*session.local, program.problem);
   // Weights and output are rounded to the model dtype.
   EXPECT_LT(testing_support::relative_rms(have.out, want.out), 2 * 0x1p-8);
   for (size_t i = 0; i < want.lse.size(); ++i) {
@@ -85,8 +85,8 @@ TEST_F(GpuDevice, DeterministicRingsGiveTheSameBytes) {
     tuning.is_deterministic = true;
     const RingProgram program = plan(problem, tuning);
     GpuSession session = make_gpu_session(program, data, Carrier::kCopies);
-    session.executor->run();
-    const Output have = gather(*session.executor, problem);
+    session.local->run();
+    const Output have = gather(*session.local, problem);
     if (expected.empty()) expected = have.out;
     EXPECT_EQ(have.out, expected) << ranks;
   }

@@ -1,0 +1,42 @@
+// JobExecutor: a GpuExecutor whose other ranks are in other processes.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "kernels/cuda/gpu_executor.h"
+#include "kernels/job.h"
+
+namespace ring::cuda {
+
+/// All processes of the job call run() together. On process 0 the timeline and the outputs are
+/// those of all ranks; elsewhere those of the own ones.
+class JobExecutor final : public Executor {
+ public:
+  /// `local` runs the ranks of this process; `positions` are the tokens that will be asked for.
+  JobExecutor(const RingProgram& program, GpuExecutor& local, Job& job,
+              std::vector<int64_t> positions);
+
+  const Timeline& run() override;
+  /// Of the positions given, on process 0.
+  void read_output(int64_t batch, int64_t position, std::span<float> out,
+                   std::span<float> lse) const override;
+  Bytes storage_bytes(int rank) const override { return local_.storage_bytes(rank); }
+
+  /// The clocks of the processes begin within this of each other, on top of what their devices say.
+  double clock_uncertainty_s() const { return clock_uncertainty_s_; }
+
+ private:
+  void gather_slices();
+  void gather_rows();
+
+  const RingProgram& program_;
+  GpuExecutor& local_;
+  Job& job_;
+  std::vector<int64_t> positions_;
+  Timeline timeline_;
+  std::map<std::pair<int64_t, int64_t>, std::vector<float>> rows_;  ///< By batch and position.
+  double clock_uncertainty_s_ = 0;
+};
+
+}  // namespace ring::cuda
