@@ -20,16 +20,16 @@ void HostRuntime::exchange(std::span<const ExchangePart> parts, std::span<const 
     by_stream[streams[i]].second.push_back(number++);
   }
   for (auto& [stream, group] : by_stream) {
-    impl.call(stream, [&impl, stream = stream, group = std::move(group)] {
-      impl.exchange_parts(stream, group.first, group.second);
+    impl.call(stream, [&impl, &own = impl.stream(stream), group = std::move(group)] {
+      impl.exchange_parts(own, group.first, group.second);
     });
   }
 }
 
-void HostRuntime::Impl::exchange_parts(int id, const std::vector<ExchangePart>& parts,
+void HostRuntime::Impl::exchange_parts(Stream& own, const std::vector<ExchangePart>& parts,
                                        const std::vector<int64_t>& numbers) {
   HostNetwork& network = *options.network;
-  StreamClock& clock = stream(id).clock;
+  StreamClock& clock = own.clock;
   const auto limit = std::chrono::duration<double>(options.timeout_s);
   std::unique_lock lock(network.mutex);
   const auto key_of = [&](size_t i) {
@@ -70,7 +70,7 @@ void HostRuntime::Impl::exchange_parts(int id, const std::vector<ExchangePart>& 
     network.meetings.erase(key_of(i));
   }
   clock = learnt;
-  tick(clock, id);
+  tick(clock, own.number);
 }
 
 }  // namespace ring::cuda

@@ -18,8 +18,10 @@ HostRuntime::Impl::~Impl() {
     const std::lock_guard lock(mutex);
     is_ending = true;
   }
-  changed.notify_all();
-  for (const auto& own : streams) own->thread.join();
+  for (const auto& own : streams) {
+    own->has_commands.notify_one();
+    own->thread.join();
+  }
 }
 
 void HostRuntime::Impl::fail(std::exception_ptr caught) {
@@ -31,11 +33,12 @@ void HostRuntime::Impl::fail(std::exception_ptr caught) {
 }
 
 void HostRuntime::Impl::call(int id, std::function<void()> command) {
+  Stream& own = stream(id);
   {
     const std::lock_guard lock(mutex);
-    stream(id).commands.push_back(std::move(command));
+    own.commands.push_back(std::move(command));
   }
-  changed.notify_all();
+  own.has_commands.notify_one();
 }
 
 void HostRuntime::Impl::delay(Stream& own) {
@@ -50,11 +53,10 @@ void HostRuntime::Impl::delay(Stream& own) {
   std::this_thread::sleep_for(std::chrono::microseconds(own.random() % most + 1));
 }
 
-void HostRuntime::Impl::run_stream(int id) {
-  Stream& own = stream(id);
+void HostRuntime::Impl::run_stream(Stream& own) {
   std::unique_lock lock(mutex);
   while (true) {
-    changed.wait(lock, [&] { return is_ending || !own.commands.empty(); });
+    own.has_commands.wait(lock, [&] { return is_ending || !own.commands.empty(); });
     if (own.commands.empty()) return;
     const std::function<void()> command = std::move(own.commands.front());
     own.commands.pop_front();
@@ -71,7 +73,7 @@ void HostRuntime::Impl::run_stream(int id) {
     }
     lock.lock();
     own.is_busy = false;
-    changed.notify_all();
+    if (own.commands.empty()) changed.notify_all();
   }
 }
 
@@ -106,18 +108,15 @@ void HostRuntime::download(std::span<std::byte> to, const std::byte* from) {
 
 int HostRuntime::create_stream(int, bool) {
   const int id = static_cast<int>(impl_->streams.size());
-  auto own = std::make_unique<Impl::Stream>();
-  own->random.seed(impl_->options.seed * 1000003 + static_cast<uint64_t>(id));
+  auto created = std::make_unique<Impl::Stream>();
+  Impl::Stream& own = *created;
+  own.number = id;
+  own.random.seed(impl_->options.seed * 1000003 + static_cast<uint64_t>(id));
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->streams.push_back(std::move(own));
+    impl_->streams.push_back(std::move(created));
   }
-  impl_->stream(id).thread = std::thread([impl = impl_.get(), id] {
-    {
-      const std::lock_guard lock(impl->mutex);  // The list of streams may still be growing.
-    }
-    impl->run_stream(id);
-  });
+  own.thread = std::thread([impl = impl_.get(), &own] { impl->run_stream(own); });
   return id;
 }
 
@@ -140,10 +139,10 @@ void HostRuntime::record(int stream, int event) {
     const std::lock_guard lock(impl.mutex);
     ++at.recorded;
   }
-  impl.call(stream, [&impl, &at, stream] {
+  impl.call(stream, [&impl, &at, &own = impl.stream(stream)] {
     const std::lock_guard lock(impl.mutex);
     ++at.done;
-    join(at.clock, impl.stream(stream).clock);
+    join(at.clock, own.clock);
     impl.changed.notify_all();
   });
 }
@@ -152,41 +151,42 @@ void HostRuntime::wait(int stream, int event) {
   Impl& impl = *impl_;
   Impl::Event& at = impl.events[static_cast<size_t>(event)];
   const int64_t level = at.recorded;
-  impl.call(stream, [&impl, &at, stream, level, event] {
+  impl.call(stream, [&impl, &at, &own = impl.stream(stream), level, event] {
     std::unique_lock lock(impl.mutex);
     const auto limit = std::chrono::duration<double>(impl.options.timeout_s);
     const bool is_there = impl.changed.wait_for(
         lock, limit, [&] { return at.done >= level || impl.failure != nullptr; });
     if (!is_there)
-      throw Error(ErrorKind::kRunFailed,
-                  fmt::format("stream {} waits for event {}, which does not come", stream, event));
-    if (level > 0) join(impl.stream(stream).clock, at.clock);
+      throw Error(
+          ErrorKind::kRunFailed,
+          fmt::format("stream {} waits for event {}, which does not come", own.number, event));
+    if (level > 0) join(own.clock, at.clock);
   });
 }
 
 void HostRuntime::stamp(int stream, int stamp) {
   Impl& impl = *impl_;
   Impl::Stamp& at = impl.stamps[static_cast<size_t>(stamp)];
-  impl.call(stream, [&impl, &at, stream] {
+  impl.call(stream, [&impl, &at, &own = impl.stream(stream)] {
     at.time_ns = now_ns();
-    at.stream = stream;
-    at.clock = impl.stream(stream).clock;
+    at.stream = own.number;
+    at.clock = own.clock;
   });
 }
 
 void HostRuntime::copy(int stream, std::byte* to, const std::byte* from, Bytes bytes) {
   Impl& impl = *impl_;
-  impl.call(stream, [&impl, stream, to, from, bytes] {
+  impl.call(stream, [&own = impl.stream(stream), to, from, bytes] {
     if (bytes > 0) std::memmove(to, from, static_cast<size_t>(bytes));
-    tick(impl.stream(stream).clock, stream);
+    tick(own.clock, own.number);
   });
 }
 
 void HostRuntime::launch(int stream, const KernelCall& call) {
   Impl& impl = *impl_;
-  impl.call(stream, [&impl, stream, call] {
+  impl.call(stream, [&impl, &own = impl.stream(stream), call] {
     impl.options.kernels(call);
-    tick(impl.stream(stream).clock, stream);
+    tick(own.clock, own.number);
   });
 }
 

@@ -19,7 +19,7 @@ struct HostRuntimeOptions {
   int devices = 1;
   uint64_t seed = 1;                          ///< Of the delays before commands.
   int max_delay_us = 0;                       ///< 0: no delays.
-  double timeout_s = 20;                      ///< A wait that takes longer is a failure of the run.
+  double timeout_s = 100;                     ///< A wait that takes longer is a failure of the run.
   std::shared_ptr<HostNetwork> network = {};  ///< A fresh one if null.
   std::function<void(const KernelCall&)> kernels = {};  ///< run_on_host if empty.
 };

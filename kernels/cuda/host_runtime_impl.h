@@ -47,7 +47,9 @@ inline void tick(StreamClock& clock, int stream) {
 
 struct HostRuntime::Impl {
   struct Stream {
+    int number = 0;
     std::deque<std::function<void()>> commands;
+    std::condition_variable has_commands;
     bool is_busy = false;
     StreamClock clock;
     std::mt19937_64 random;
@@ -70,12 +72,13 @@ struct HostRuntime::Impl {
   }
   ~Impl();
 
+  /// For the calling thread alone: the list may grow.
   Stream& stream(int id) { return *streams[static_cast<size_t>(id)]; }
   void call(int id, std::function<void()> command);
-  void run_stream(int id);
+  void run_stream(Stream& own);
   void delay(Stream& own);
   void fail(std::exception_ptr caught);
-  void exchange_parts(int id, const std::vector<ExchangePart>& parts,
+  void exchange_parts(Stream& own, const std::vector<ExchangePart>& parts,
                       const std::vector<int64_t>& numbers);
 
   HostRuntimeOptions options;

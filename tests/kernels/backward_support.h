@@ -36,7 +36,7 @@ struct Backward {
     cpu::compute_delta(c.shape, out.view(), d_out.view(), delta.data());
   }
   cpu::BackwardInput input() const {
-    return {c.q.view(), c.k.view(), c.v.view(), d_out.view(), lse.data(), delta.data()};
+    return {c.q.view(), c.k.view(), c.v.view(), d_out.view(), lse.data(), delta.data(), {}};
   }
 };
 
@@ -45,7 +45,7 @@ struct Sums {
       : dq(static_cast<size_t>(s.heads * s.q_rows * s.dim_qk), start),
         dk(static_cast<size_t>(s.kv_heads * s.kv_rows * s.dim_qk), start),
         dv(static_cast<size_t>(s.kv_heads * s.kv_rows * s.dim_v), start) {}
-  cpu::BackwardOutput view() { return {dq.data(), dk.data(), dv.data()}; }
+  cpu::BackwardOutput view() { return {dq.data(), dk.data(), dv.data(), {}, {}, {}}; }
   bool operator==(const Sums&) const = default;
   std::vector<float> dq, dk, dv;
 };

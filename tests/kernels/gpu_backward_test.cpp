@@ -102,9 +102,10 @@ template <class Config>
 int64_t full_mma_count(const AttendShape& s) {
   const int64_t row_tiles = (s.q_rows + Config::kRows - 1) / Config::kRows;
   const int64_t key_tiles = (s.kv_rows + Config::kKeys - 1) / Config::kKeys;
-  const int64_t area = int64_t{Config::kRows} * Config::kKeys / (16 * 8 * 16);
+  const int64_t area = int64_t{Config::kRows} * Config::kKeys;
   const int64_t scores = 2 * Config::kParts * (Config::kDimQk + Config::kDimV);
-  return row_tiles * key_tiles * area * s.heads * (scores + 2 * Config::kDimQk + Config::kDimV);
+  const int64_t dims = scores + 2 * Config::kDimQk + Config::kDimV;
+  return row_tiles * key_tiles * area * s.heads * dims / (16 * 8 * 16);
 }
 
 template <class Config>

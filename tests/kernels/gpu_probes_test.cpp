@@ -68,6 +68,7 @@ TEST(GpuProbesTimed, FitsWhatTheDevicesTake) {
     op.kind = OpKind::kAttend;
     op.q_end = op.active_rows = 1024;
     op.kv_end = 512;
+    op.head_end = 16;
     op.visible_pairs = 1024 * 512;
     const double want = kLaunch_s + 1024.0 * 512 * 16 * 256 * kPairDim_s;
     EXPECT_NEAR(attend_seconds(machine.attend.at(dtype), problem, op), want, 0.3 * want);
