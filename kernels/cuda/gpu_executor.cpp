@@ -8,25 +8,46 @@
 #include "core/error.h"
 #include "core/program_check.h"
 #include "kernels/cuda/rank_tensors.h"
-#include "kernels/executor_storage.h"
+#include "kernels/cuda/shard_data.h"
 
 namespace ring::cuda {
 namespace {
 
-/// What moves is K and V, and every rank attends to its own rows.
+/// Flash attention of the own rows with keys that are at home or came in a message, whole heads.
+bool is_key_value_op(const Op& op, int rank) {
+  switch (op.kind) {
+    case OpKind::kAttend:
+      return op.q_shard == rank && op.q_buffer == kHomeBuffer && op.method == AttendMethod::kFlash;
+    case OpKind::kSend:
+    case OpKind::kReceive:
+      return op.payload == Payload::kKeyValue && op.head_end == 0;
+    case OpKind::kFinalize:
+      return op.q_shard == rank && op.payload != Payload::kPartial && op.buffer == kHomeBuffer;
+    case OpKind::kMerge:
+    case OpKind::kCompute:
+      return true;
+    case OpKind::kCopy:
+    case OpKind::kBackward:
+    case OpKind::kDelta:
+    case OpKind::kAdd:
+      return false;
+  }
+  return false;
+}
+
 void require_key_value_ops(const RingProgram& program) {
+  const char* const hint = "the forward pass of strategies that pass K and V runs";
   for (int rank = 0; rank < program.ranks(); ++rank) {
-    for (const Op& op : program.rank_programs[static_cast<size_t>(rank)].ops) {
-      const bool is_transfer = op.kind == OpKind::kSend || op.kind == OpKind::kReceive;
-      const bool is_backward = op.kind == OpKind::kBackward || op.kind == OpKind::kDelta ||
-                               op.kind == OpKind::kAdd || op.kind == OpKind::kCopy;
-      const bool has_other_payload =
-          is_transfer && (op.payload != Payload::kKeyValue || op.head_end != 0);
-      const bool is_of_others = op.kind == OpKind::kAttend && op.q_shard != rank;
-      if (is_backward || has_other_payload || is_of_others)
-        throw Error(ErrorKind::kUnavailable,
-                    fmt::format("GPUs run no {} of {} yet", name(op.kind), name(op.payload)),
-                    "the forward pass of strategies that pass all of K and V runs");
+    const RankProgram& own = program.rank_programs[static_cast<size_t>(rank)];
+    const bool has_shapes =
+        !own.storage.shaped_buffers.empty() || !own.storage.shaped_states.empty();
+    if (has_shapes || !own.storage.has_home_inputs)
+      throw Error(ErrorKind::kUnavailable, "GPUs do not run " + program.tuning.strategy + " yet",
+                  hint);
+    for (const Op& op : own.ops) {
+      if (is_key_value_op(op, rank)) continue;
+      throw Error(ErrorKind::kUnavailable,
+                  fmt::format("GPUs run no {} of {} yet", name(op.kind), name(op.payload)), hint);
     }
   }
 }

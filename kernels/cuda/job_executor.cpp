@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "core/error.h"
-#include "kernels/executor_storage.h"
+#include "kernels/cuda/shard_data.h"
 #include "kernels/recorder.h"
 
 namespace ring::cuda {

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "core/error.h"
-#include "kernels/executor_storage.h"
+#include "kernels/cuda/shard_data.h"
 
 namespace ring::cuda {
 namespace {
@@ -69,10 +69,8 @@ void RankTensors::take_plain() {
 
 void RankTensors::upload_tensor(const DataSource& data, Tensor tensor, int64_t heads, int64_t dim,
                                 std::byte* to) {
-  const TokenRanges& tokens = program_.partition.shard(rank_);
-  std::vector<std::byte> host(static_cast<size_t>(token_count(tokens) * problem_.batch * heads *
-                                                  dim * size_bytes(problem_.dtype)));
-  fill_tensor(data, tensor, tokens, problem_, heads, dim, host.data());
+  const std::vector<std::byte> host =
+      shard_values(data, tensor, program_.partition.shard(rank_), problem_, heads, dim);
   runtime_.upload(to, host);
 }
 
