@@ -163,9 +163,21 @@ class Program {
 };
 
 int run(int argc, char** argv) {
-  // Pictures are written the same with and without a screen.
-  if (has_argument(argc, argv, "--export") && qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
-    qputenv("QT_QPA_PLATFORM", "offscreen");
+  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
+    // Pictures are written, and questions answered, the same with and without a screen.
+    const bool needs_no_screen =
+        has_argument(argc, argv, "--export") || has_argument(argc, argv, "--help") ||
+        has_argument(argc, argv, "-h") || has_argument(argc, argv, "--version") ||
+        has_argument(argc, argv, "-v");
+    const bool has_screen =
+        !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+    if (!needs_no_screen && !has_screen) {
+      throw Error(ErrorKind::kUnavailable,
+                  "there is no screen: neither DISPLAY nor "
+                  "WAYLAND_DISPLAY is set",
+                  "--export FILE draws a picture without one");
+    }
+    if (needs_no_screen) qputenv("QT_QPA_PLATFORM", "offscreen");
   }
   QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("ringscope-gui"));

@@ -87,7 +87,7 @@ class RunVerb final : public Verb {
     RunOutcome outcome;
     outcome.program = plan(scenario.problem, scenario.tuning);
     require_sound(outcome.program);  // Refused before it is predicted or run.
-    predict_first(scenario, outcome);
+    predict_first(context.console, scenario, outcome);
     measure(context, outcome, job.get());
     if (job && job->rank() != 0) return 0;  // Process 0 speaks for all.
     report(context.console, outcome);
@@ -113,10 +113,17 @@ class RunVerb final : public Verb {
     return join_launched_job();
   }
 
-  static void predict_first(const Scenario& scenario, RunOutcome& outcome) {
+  static void predict_first(Console& console, const Scenario& scenario, RunOutcome& outcome) {
     MachineChoice choice = choose_machine(scenario.machine);
     if (choice.is_stand_in) return;
-    outcome.prediction = predict(outcome.program, choice.machine);
+    try {
+      outcome.prediction = predict(outcome.program, choice.machine);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUsage) throw;
+      // A profile that knows nothing of this kind of op is no reason not to run.
+      console.note(fmt::format("not predicted: {}\n hint: {}", error.what(), error.hint()));
+      return;
+    }
     outcome.machine = std::move(choice);
   }
 

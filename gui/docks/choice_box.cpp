@@ -88,7 +88,7 @@ void ChoiceBox::kind_chosen(int index) {
   if (form.kind == kind_of(text_.toStdString())) return;
   text_ = QString::fromStdString(form.example);
   show_text();
-  emit text_chosen(text_);
+  Q_EMIT text_chosen(text_);
 }
 
 void ChoiceBox::parameter_typed() {
@@ -100,7 +100,7 @@ void ChoiceBox::parameter_typed() {
   if (text == text_) return;
   text_ = text;
   show_text();
-  emit text_chosen(text_);
+  Q_EMIT text_chosen(text_);
 }
 
 }  // namespace ring::gui

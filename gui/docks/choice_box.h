@@ -28,7 +28,7 @@ class ChoiceBox : public QWidget {
   QComboBox* kinds() const { return kinds_; }
   QLineEdit* parameter() const { return parameter_; }
 
- signals:
+ Q_SIGNALS:
   void text_chosen(const QString& text);
 
  private:

@@ -204,7 +204,7 @@ void ParametersDock::model_chosen(int index) {
   const QComboBox& models = *lists_.at("model");
   if (index == models.count() - 1) {
     show_scenario();
-    emit model_file_wanted();
+    Q_EMIT model_file_wanted();
     return;
   }
   if (index <= 0 || index > static_cast<int>(shipped_models().size())) return;

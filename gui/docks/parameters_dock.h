@@ -32,7 +32,7 @@ class ParametersDock : public QDockWidget {
   /// "model", "dtype" or "pass".
   QComboBox& list(const std::string& id) const { return *lists_.at(id); }
 
- signals:
+ Q_SIGNALS:
   /// The user wants a model or machine file instead of what the lists offer.
   void model_file_wanted();
   void machine_file_wanted();

@@ -97,7 +97,7 @@ void SliderBox::slid(int position) {
   if (stops_.empty()) return;
   value_ = stops_[static_cast<size_t>(position)];
   show_value();
-  emit value_edited(value_);
+  Q_EMIT value_edited(value_);
 }
 
 void SliderBox::typed() {
@@ -108,7 +108,7 @@ void SliderBox::typed() {
     const double value = text == text_.zero && !text.isEmpty() ? 0 : text_.parse(text);
     if (value == value_) return show_value();
     set_value(value);
-    emit value_edited(value);
+    Q_EMIT value_edited(value);
   } catch (const Error& error) {
     show_fault(QString::fromStdString(error.what()) +
                (error.hint().empty() ? QString() : "\n" + QString::fromStdString(error.hint())));

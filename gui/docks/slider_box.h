@@ -21,7 +21,7 @@ struct SliderBoxText {
 };
 
 /// While the slider is dragged, `value_edited` comes between `drag_began` and `drag_ended`. Values
-/// that are set from outside emit nothing.
+/// that are set from outside Q_EMIT nothing.
 class SliderBox : public QWidget {
   Q_OBJECT
 
@@ -37,7 +37,7 @@ class SliderBox : public QWidget {
   QLineEdit* box() const { return box_; }
   QLabel* label() const { return label_; }
 
- signals:
+ Q_SIGNALS:
   void value_edited(double value);
   void drag_began();
   void drag_ended();

@@ -351,7 +351,7 @@ void RingView::wheelEvent(QWheelEvent* event) {
   if (!study_) return;
   const double steps = event->angleDelta().y() / 120.0;
   const double move = steps * static_cast<double>(study_->result.makespan_ps) / kCursorSteps;
-  emit cursor_wanted(
+  Q_EMIT cursor_wanted(
       std::clamp<qint64>(cursor_ps_ + static_cast<qint64>(move), 0, study_->result.makespan_ps));
 }
 
@@ -360,7 +360,7 @@ void RingView::keyPressEvent(QKeyEvent* event) {
   if (!study_ || (!is_left && !is_right)) return QWidget::keyPressEvent(event);
   const auto step =
       static_cast<qint64>(static_cast<double>(study_->result.makespan_ps) / kCursorSteps);
-  emit cursor_wanted(
+  Q_EMIT cursor_wanted(
       std::clamp<qint64>(cursor_ps_ + (is_left ? -step : step), 0, study_->result.makespan_ps));
 }
 

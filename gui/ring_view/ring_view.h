@@ -39,7 +39,7 @@ class RingView : public QWidget {
 
   QSize sizeHint() const override { return {700, 700}; }
 
- signals:
+ Q_SIGNALS:
   /// The user turned the wheel or pressed a key over the ring: the cursor should go there.
   void cursor_wanted(qint64 at_ps);
 

@@ -34,7 +34,7 @@ void LatestJob::start(Work work) {
   }
   wake_.notify_one();
   if (is_running && !patience_.isActive()) patience_.start(kPatience);
-  if (!is_busy_) emit busy_changed(is_busy_ = true);
+  if (!is_busy_) Q_EMIT busy_changed(is_busy_ = true);
 }
 
 void LatestJob::cancel() {
@@ -45,7 +45,7 @@ void LatestJob::cancel() {
   }
   patience_.stop();
   cancelled_ = newest_;
-  if (is_busy_) emit busy_changed(is_busy_ = false);
+  if (is_busy_) Q_EMIT busy_changed(is_busy_ = false);
 }
 
 void LatestJob::stop_overtaken() {
@@ -65,7 +65,7 @@ void LatestJob::show(uint64_t serial, const std::function<void()>& deliver) {
 }
 
 void LatestJob::finished(uint64_t serial) {
-  if (serial == newest_ && is_busy_) emit busy_changed(is_busy_ = false);
+  if (serial == newest_ && is_busy_) Q_EMIT busy_changed(is_busy_ = false);
 }
 
 void LatestJob::run(const std::stop_token& quit) {

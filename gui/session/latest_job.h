@@ -40,7 +40,7 @@ class LatestJob : public QObject {
   void cancel();
   bool is_busy() const { return is_busy_; }
 
- signals:
+ Q_SIGNALS:
   void busy_changed(bool is_busy);
 
  private:

@@ -64,7 +64,7 @@ void MachineRunner::measure() {
     context.publish(
         [this, verification = *run.verification, measured_file = measured_of(std::move(file))] {
           workspace_.set_measured(measured_file, false);
-          emit measured(QString::fromStdString(verification.text()), verification.is_right());
+          Q_EMIT measured(QString::fromStdString(verification.text()), verification.is_right());
         });
   });
 }
@@ -85,7 +85,7 @@ void MachineRunner::calibrate() {
                 const std::string path = write_calibration(result, default_machine_path());
                 context.publish([this, path] {
                   workspace_.refresh();
-                  emit calibrated(QString::fromStdString(path));
+                  Q_EMIT calibrated(QString::fromStdString(path));
                 });
               });
 }

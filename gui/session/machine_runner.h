@@ -24,7 +24,7 @@ class MachineRunner : public QObject {
   void set_repeats(int repeats) { repeats_ = repeats; }
   void set_calibration_budget_s(double budget_s) { calibration_budget_s_ = budget_s; }
 
- signals:
+ Q_SIGNALS:
   /// "16 rows agree with the oracle ...".
   void measured(const QString& verification, bool is_right);
   void calibrated(const QString& path);

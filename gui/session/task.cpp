@@ -21,7 +21,7 @@ void Task::start(const QString& label, Job job) {
         if (before.joinable()) before.join();
         run(state, job);
       });
-  emit started(label_);
+  Q_EMIT started(label_);
 }
 
 void Task::cancel() {
@@ -29,7 +29,7 @@ void Task::cancel() {
   state_->is_cancelled = true;
   state_->stop.request_stop();
   state_.reset();
-  emit ended(true);
+  Q_EMIT ended(true);
 }
 
 void Task::post(const std::shared_ptr<State>& state, std::function<void()> call) {
@@ -46,7 +46,7 @@ void Task::run(const std::shared_ptr<State>& state, const Job& job) {
   const TaskContext context{
       state->is_cancelled, state->stop.get_token(),
       [this, state](double done, const std::string& what) {
-        post(state, [this, done, what] { emit progressed(done, QString::fromStdString(what)); });
+        post(state, [this, done, what] { Q_EMIT progressed(done, QString::fromStdString(what)); });
       },
       [this, state](std::function<void()> call) { post(state, std::move(call)); }};
   QString message, hint;
@@ -58,8 +58,8 @@ void Task::run(const std::shared_ptr<State>& state, const Job& job) {
   }
   post(state, [this, message, hint] {
     state_.reset();
-    if (!message.isEmpty()) emit failed(message, hint);
-    emit ended(false);
+    if (!message.isEmpty()) Q_EMIT failed(message, hint);
+    Q_EMIT ended(false);
   });
 }
 

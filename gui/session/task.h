@@ -41,7 +41,7 @@ class Task : public QObject {
   bool is_running() const { return state_ != nullptr; }
   const QString& label() const { return label_; }
 
- signals:
+ Q_SIGNALS:
   void started(const QString& label);
   void progressed(double done, const QString& what);
   /// After `started`, always one of: done, cancelled or failed.

@@ -69,7 +69,7 @@ void Workspace::edit(const std::function<void(Scenario&)>& change, const QString
 
 void Workspace::end_drag() {
   history_.end_drag();
-  emit scenario_changed();
+  Q_EMIT scenario_changed();
 }
 
 void Workspace::undo() {
@@ -135,7 +135,7 @@ void Workspace::changed() {
   is_due_ = true;
   rest_.stop();
   slow_.cancel();
-  emit scenario_changed();
+  Q_EMIT scenario_changed();
   if (!frame_.isActive()) simulate_now();
 }
 
@@ -165,7 +165,7 @@ void Workspace::simulate_now() {
 void Workspace::show_plan(std::shared_ptr<const StudyPlan> plan, const QString& note) {
   plan_ = std::move(plan);
   machine_note_ = note;
-  emit planned();
+  Q_EMIT planned();
 }
 
 void Workspace::show_study(std::shared_ptr<const Study> study,
@@ -175,14 +175,14 @@ void Workspace::show_study(std::shared_ptr<const Study> study,
   reasons_.reset();
   refusal_.clear();
   refusal_hint_.clear();
-  emit studied();
+  Q_EMIT studied();
   explain_later();
 }
 
 void Workspace::show_refusal(const QString& message, const QString& hint) {
   refusal_ = message;
   refusal_hint_ = hint;
-  emit refused();
+  Q_EMIT refused();
 }
 
 void Workspace::explain_later() {
@@ -197,7 +197,7 @@ void Workspace::explain_now() {
         job.publish([this, study, reasons = std::make_shared<const StudyReasons>(reasons)] {
           if (study != study_) return;
           reasons_ = reasons;
-          emit explained();
+          Q_EMIT explained();
         });
       };
       StudyReasons reasons = explain_study(*study, job.stop);

@@ -82,7 +82,7 @@ class Workspace : public QObject {
   /// Holds back what could disturb a measurement of time: explaining goes on later.
   void set_quiet(bool is_quiet);
 
- signals:
+ Q_SIGNALS:
   void scenario_changed();
   void planned();    ///< Bounds are known.
   void studied();    ///< Prediction and picture are known.

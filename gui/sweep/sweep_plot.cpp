@@ -1,6 +1,6 @@
 #include "gui/sweep/sweep_plot.h"
 
-#include <qcustomplot.h>
+#include "gui/sweep/custom_plot.h"
 
 #include <QKeyEvent>
 #include <QToolTip>
@@ -450,7 +450,7 @@ bool SweepPlot::eventFilter(QObject* watched, QEvent* event) {
     if (mouse->button() != Qt::LeftButton) return false;
     if (const auto point = point_at(plot_->mapTo(this, mouse->position()))) {
       mark(point);
-      emit point_chosen(*point);
+      Q_EMIT point_chosen(*point);
     }
     return true;
   }
@@ -466,7 +466,7 @@ bool SweepPlot::eventFilter(QObject* watched, QEvent* event) {
 void SweepPlot::keyPressEvent(QKeyEvent* event) {
   if (places_.empty()) return QWidget::keyPressEvent(event);
   if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
-    if (marked_) emit point_chosen(*marked_);
+    if (marked_) Q_EMIT point_chosen(*marked_);
     return;
   }
   const std::map<int, QPointF> steps = {{Qt::Key_Left, {-1, 0}},

@@ -47,7 +47,7 @@ class SweepPlot : public QWidget {
   QPointF position_of(size_t point) const;
   std::optional<size_t> marked() const { return marked_; }
 
- signals:
+ Q_SIGNALS:
   void point_chosen(size_t point);
 
  protected:

@@ -57,11 +57,11 @@ bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
   }
   const auto* const key = static_cast<QKeyEvent*>(event);
   if (key->key() == Qt::Key_Escape) {
-    emit closed();
+    Q_EMIT closed();
     return true;
   }
   if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
-    emit next_wanted((key->modifiers() & Qt::ShiftModifier) != 0 ? -1 : 1);
+    Q_EMIT next_wanted((key->modifiers() & Qt::ShiftModifier) != 0 ? -1 : 1);
     return true;
   }
   return QFrame::eventFilter(watched, event);

@@ -18,7 +18,7 @@ class SearchBar : public QFrame {
   /// What was found, or why nothing could be searched.
   void set_answer(const QString& answer, bool is_error);
 
- signals:
+ Q_SIGNALS:
   void text_changed(const QString& text);
   void next_wanted(int by);
   void closed();

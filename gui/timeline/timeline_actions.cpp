@@ -135,7 +135,7 @@ void TimelineView::Impl::trigger(TimelineAction action) {
     case kExtendRight:
       return step(1, true);
     case kActivate:
-      if (selected) emit view.activated(*selected);
+      if (selected) Q_EMIT view.activated(*selected);
       return;
     case kClear:
       return clear();
@@ -201,7 +201,7 @@ void TimelineView::Impl::toggle_mark() {
     std::sort(marks.begin(), marks.end(),
               [](const TimelineMark& a, const TimelineMark& b) { return a.at_ps < b.at_ps; });
   }
-  emit view.marks_changed();
+  Q_EMIT view.marks_changed();
   refresh();
 }
 

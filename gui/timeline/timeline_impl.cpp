@@ -75,7 +75,7 @@ void TimelineView::Impl::scroll_to(int y) {
 }
 
 void TimelineView::Impl::range_changed() {
-  emit view.time_range_changed(range.from_ps(), range.to_ps());
+  Q_EMIT view.time_range_changed(range.from_ps(), range.to_ps());
   refresh();
 }
 

@@ -60,7 +60,7 @@ int64_t TimelineView::Impl::search(const QString& text) {
   search_bar->set_text(text);
   search_bar->set_answer(answer, is_error);
   place_children();
-  emit view.search_changed(text, std::ssize(hit_order));
+  Q_EMIT view.search_changed(text, std::ssize(hit_order));
   refresh();
   return std::ssize(hit_order);
 }

@@ -60,7 +60,7 @@ void TimelineView::Impl::set_area(std::optional<SelectedArea> dragged, bool is_f
 void TimelineView::Impl::measure_area(bool is_final) {
   if (!area) {
     selection = {};
-    emit view.selection_changed(selection);
+    Q_EMIT view.selection_changed(selection);
     return;
   }
   if (!is_final && bars_in(*model, layout, *area) > kMostLiveBars) return;
@@ -79,7 +79,7 @@ void TimelineView::Impl::measure_area(bool is_final) {
         origin == TimelineOrigin::kMeasured ? selection.measured : selection.predicted;
     statistics = slice_statistics(run->timeline(), slices_in(*run, origin, layout, *area));
   }
-  emit view.selection_changed(selection);
+  Q_EMIT view.selection_changed(selection);
 }
 
 void TimelineView::Impl::select(std::optional<SliceRef> slice, bool reveals) {
@@ -90,7 +90,7 @@ void TimelineView::Impl::select(std::optional<SliceRef> slice, bool reveals) {
                                       : QStringLiteral("No op is selected"));
   QAccessibleEvent changed(&view, QAccessible::DescriptionChanged);
   QAccessible::updateAccessibility(&changed);
-  emit view.slice_selected(slice);
+  Q_EMIT view.slice_selected(slice);
   refresh();
 }
 
@@ -115,7 +115,7 @@ void TimelineView::Impl::reveal(SliceRef ref) {
 void TimelineView::Impl::set_hovered(std::optional<SliceRef> slice) {
   if (hovered == slice) return;
   hovered = slice;
-  emit view.hovered(slice);
+  Q_EMIT view.hovered(slice);
 }
 
 std::optional<std::pair<int, TimelineOrigin>> TimelineView::Impl::line_at(int y) const {

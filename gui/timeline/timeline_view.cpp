@@ -83,7 +83,7 @@ void TimelineView::zoom_to_fit() {
 void TimelineView::set_cursor_ps(Picoseconds at_ps) {
   if (impl_->cursor_ps == at_ps) return;
   impl_->cursor_ps = at_ps;
-  emit cursor_moved(at_ps);
+  Q_EMIT cursor_moved(at_ps);
   impl_->refresh();
 }
 Picoseconds TimelineView::cursor_ps() const { return impl_->cursor_ps.value_or(0); }
@@ -94,7 +94,7 @@ void TimelineView::set_layout_mode(LayoutMode mode) {
   impl_->hovered.reset();
   impl_->lay_out();
   impl_->set_area(std::nullopt, true);
-  emit layout_mode_changed(mode);
+  Q_EMIT layout_mode_changed(mode);
 }
 LayoutMode TimelineView::layout_mode() const { return impl_->mode; }
 void TimelineView::set_theme(Theme theme) {
@@ -123,7 +123,7 @@ const std::vector<TimelineMark>& TimelineView::marks() const { return impl_->mar
 void TimelineView::set_marks(std::vector<TimelineMark> marks) {
   if (impl_->marks == marks) return;
   impl_->marks = std::move(marks);
-  emit marks_changed();
+  Q_EMIT marks_changed();
   impl_->refresh();
 }
 int TimelineView::scroll_y() const { return impl_->scroll_y; }
@@ -250,7 +250,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
   const auto slice = impl_->slice_at(event->position());
   if (!slice) return;
   impl_->select(slice, false);
-  emit activated(*slice);
+  Q_EMIT activated(*slice);
 }
 
 void TimelineView::leaveEvent(QEvent* event) {

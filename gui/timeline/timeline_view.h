@@ -133,7 +133,7 @@ class TimelineView : public QWidget {
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
 
- signals:
+ Q_SIGNALS:
   void selection_changed(const ring::gui::TimelineSelection& selection);
   void slice_selected(std::optional<ring::SliceRef> slice);
   void hovered(std::optional<ring::SliceRef> slice);

@@ -60,7 +60,7 @@ void FileDesk::open_path(const QString& path) {
     context.publish([this, path, file] {
       show_opened(path, *file);
       remember(path);
-      emit opened(path);
+      Q_EMIT opened(path);
     });
   });
 }

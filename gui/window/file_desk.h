@@ -45,7 +45,7 @@ class FileDesk : public QObject {
   /// How names are asked for; empty: not wanted. Tests answer instead of a dialog.
   std::function<QString(const QString&title, const QString&filter)> ask_open, ask_save;
 
- signals:
+ Q_SIGNALS:
   void opened(const QString& path);
 
  private:

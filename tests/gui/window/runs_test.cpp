@@ -199,7 +199,7 @@ TEST_F(Runs, RingFollowsTheCursorOfTheTimeline) {
   wait_until_settled(window);
   window.timeline().set_cursor_ps(12345);
   EXPECT_EQ(window.ring().cursor_ps(), 12345);
-  emit window.ring().cursor_wanted(54321);
+  Q_EMIT window.ring().cursor_wanted(54321);
   EXPECT_EQ(window.timeline().cursor_ps(), 54321);
   EXPECT_THAT(window.ring().csv(), HasSubstr("0,1,"));
   EXPECT_THAT(window.ring().accessibleDescription().toStdString(), HasSubstr("busy"));
