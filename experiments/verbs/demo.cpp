@@ -32,7 +32,7 @@ class DemoVerb final : public Verb {
     options.heading("Demo");
     options.text("--machine", machine_, "FILE", "Machine profile to use instead of calibrating");
     options.time("--budget", budget_ps_, "Time that calibration may take [45s]");
-    options.count("--repeat", repeat_, "Measured runs of a configuration [8]", {1, 1000});
+    options.count("--repeat", repeat_, "Measured runs of a configuration [6]", {1, 1000});
     options.flag("--backward", is_backward_, "Rings with a backward pass instead of forward ones");
     options.flag("--small", is_small_, "Sequences a quarter as long: seconds instead of a minute");
     options.heading("Files");
@@ -104,7 +104,7 @@ class DemoVerb final : public Verb {
 
   RoundsOptions rounds_options(const MachineChoice& choice) const {
     RoundsOptions options;
-    options.repeats = static_cast<int>(repeat_.value_or(8));
+    options.repeats = static_cast<int>(repeat_.value_or(6));
     options.calibrated_check_s = calibrated_speed_check_s(choice.calibration);
     return options;
   }
