@@ -19,7 +19,7 @@ struct Report {
   int spilled_bytes = 0, registers = 0;
 };
 
-std::vector<Report> read_reports(const std::filesystem::path& file) {
+[[maybe_unused]] std::vector<Report> read_reports(const std::filesystem::path& file) {
   static const std::regex entry("Compiling entry function '([^']*)' for '([^']*)'");
   static const std::regex spill("(\\d+) bytes spill stores, (\\d+) bytes spill loads");
   static const std::regex used("Used (\\d+) registers");
