@@ -24,8 +24,9 @@ CandidateResult evaluate_one(const Candidate& candidate, const Machine& machine,
   result.candidate = candidate;
   result.point.tuning = candidate.tuning;
   try {
-    const int64_t ops =
-        estimated_ops(*plan_source(candidate.problem, candidate.tuning), options.most_ops);
+    const auto source = plan_source(candidate.problem, candidate.tuning);
+    result.is_exact = !source->skips_pairs();
+    const int64_t ops = estimated_ops(*source, options.most_ops);
     if (ops > options.most_ops) {
       throw_usage(fmt::format("more than {} ops", options.most_ops), "left out to stay quick");
     }
@@ -102,7 +103,7 @@ std::optional<size_t> best_of(const std::vector<CandidateResult>& results, Candi
   std::optional<size_t> best;
   for (size_t i = 0; i < results.size(); ++i) {
     const auto at = value_of(results[i], value);
-    if (!at || !results[i].point.fits) continue;
+    if (!at || !results[i].point.fits || !results[i].is_exact) continue;
     if (!best || sign * *at < sign * *value_of(results[*best], value)) best = i;
   }
   return best;

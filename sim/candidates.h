@@ -26,7 +26,8 @@ struct Candidate {
 struct CandidateResult {
   Candidate candidate;
   SweepPoint point;
-  Spread spread;  ///< Of the makespan; no draws when it is not done.
+  Spread spread;         ///< Of the makespan; no draws when it is not done.
+  bool is_exact = true;  ///< False where visible pairs are left out: not the attention asked for.
 };
 
 /// What candidates are judged by; less is better, but for the overlap.
@@ -40,7 +41,7 @@ std::string_view name(CandidateValue value);
 std::optional<double> value_of(const CandidateResult& result, CandidateValue value);
 /// "12.3 ms", "4.5 %", "1.20 GiB".
 std::string value_text(CandidateValue value, double number);
-/// The best that is done and fits; the first of equals.
+/// The best that is done, exact, and fits; the first of equals.
 std::optional<size_t> best_of(const std::vector<CandidateResult>& results, CandidateValue value);
 
 struct CandidateOptions {

@@ -15,12 +15,7 @@ namespace {
 
 Scenario on_this_machine(Scenario scenario) {
   scenario.machine.clear();
-  scenario.what_if = {};
-  scenario.noise_seed.reset();
-  scenario.slow_ranks.clear();
-  scenario.slow_links.clear();
-  scenario.broken_links.clear();
-  scenario.late_starts.clear();
+  clear_what_ifs(scenario);
   return scenario;
 }
 

@@ -10,6 +10,15 @@ constexpr size_t kMostSteps = 1000;
 
 }  // namespace
 
+void clear_what_ifs(Scenario& scenario) {
+  scenario.what_if = {};
+  scenario.noise_seed.reset();
+  scenario.slow_ranks.clear();
+  scenario.slow_links.clear();
+  scenario.broken_links.clear();
+  scenario.late_starts.clear();
+}
+
 bool is_same(const Scenario& a, const Scenario& b) {
   return a.model == b.model && scenario_toml(a) == scenario_toml(b);
 }

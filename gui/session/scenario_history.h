@@ -46,6 +46,9 @@ class ScenarioHistory {
   bool has_drag_step_ = false;
 };
 
+/// The machine as it is, undisturbed and without noise.
+void clear_what_ifs(Scenario& scenario);
+
 /// All that decides what is simulated is the same.
 bool is_same(const Scenario& a, const Scenario& b);
 

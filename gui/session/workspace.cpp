@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/formats/run_files.h"
+#include "core/machine_presets.h"
 
 namespace ring::gui {
 
@@ -102,6 +103,10 @@ void Workspace::set_measured(MeasuredFile measured, bool adopt) {
     scenario.problem = measured_->run->identity->problem;
     scenario.tuning = measured_->run->identity->tuning;
     scenario.name = measured_->run->name;
+    // A run is of a machine as it is, and of no other.
+    const std::string& machine = measured_->run->machine;
+    scenario.machine = is_machine_preset(machine) ? machine : std::string();
+    clear_what_ifs(scenario);
     history_.set(scenario, "open run");
     if (measured_->run->predicted) pinned_ = Pinned{history_.current(), measured_->run};
   }
@@ -157,7 +162,10 @@ void Workspace::simulate_now() {
       if (error.kind() == ErrorKind::kInterrupted) throw;
       const QString message = QString::fromStdString(error.what());
       const QString hint = QString::fromStdString(error.hint());
-      job.publish([this, message, hint] { show_refusal(message, hint); });
+      // What was measured can be seen even so.
+      auto model =
+          measured && measured->data ? build_timeline_model(measured->data, nullptr) : nullptr;
+      job.publish([this, message, hint, model] { show_refusal(message, hint, model); });
     }
   });
 }
@@ -179,7 +187,9 @@ void Workspace::show_study(std::shared_ptr<const Study> study,
   explain_later();
 }
 
-void Workspace::show_refusal(const QString& message, const QString& hint) {
+void Workspace::show_refusal(const QString& message, const QString& hint,
+                             std::shared_ptr<const TimelineModel> model) {
+  if (model) model_ = std::move(model);
   refusal_ = message;
   refusal_hint_ = hint;
   Q_EMIT refused();

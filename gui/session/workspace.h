@@ -103,7 +103,8 @@ class Workspace : public QObject {
   void explain_now();
   void show_plan(std::shared_ptr<const StudyPlan> plan, const QString& note);
   void show_study(std::shared_ptr<const Study> study, std::shared_ptr<const TimelineModel> model);
-  void show_refusal(const QString& message, const QString& hint);
+  void show_refusal(const QString& message, const QString& hint,
+                    std::shared_ptr<const TimelineModel> model);
 
   ScenarioHistory history_;
   std::optional<MeasuredFile> measured_;

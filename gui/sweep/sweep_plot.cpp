@@ -28,6 +28,8 @@ QCPColorGradient viridis(const QColor& nan) {
   return gradient;
 }
 
+constexpr size_t kMostLevelNames = 5;
+
 int depth_of(const CandidateResult& result) { return result.candidate.tuning.pipeline_depth; }
 
 }  // namespace
@@ -141,6 +143,7 @@ void SweepPlot::apply_theme() {
     axis->grid()->setPen(QPen(colors.grid));
     axis->grid()->setZeroLinePen(QPen(colors.grid));
     axis->setTicker(QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+    axis->setTickLabelRotation(0);
   }
   plot_->yAxis->setLabel({});
   plot_->xAxis->setLabel({});
@@ -365,6 +368,8 @@ void SweepPlot::build_bars() {
   bars->setData(x, y);
   errors->setData(minus, plus);
   plot_->xAxis->setTicker(ticker);
+  // Long names side by side would cover each other.
+  if (results_.points.size() > kMostLevelNames) plot_->xAxis->setTickLabelRotation(25);
   plot_->xAxis->setRange(-0.6, static_cast<double>(results_.points.size()) - 0.4);
   plot_->xAxis->grid()->setVisible(false);
   plot_->yAxis->grid()->setVisible(true);
@@ -383,6 +388,7 @@ void SweepPlot::build_bars() {
     const auto number = value_of(results_.points[i], value_);
     QString text = number ? qt(value_text(value_, *number)) : tr("not possible");
     if (best == i) text += tr(" ★");
+    if (!results_.points[i].is_exact) text = tr("not exact\n") + text;
     add_text(places_[i].x(), (number ? *number : 0) + top * 0.035, text,
              number ? colors.text : colors.faint);
   }

@@ -129,6 +129,7 @@ void MainWindow::show_study() {
 void MainWindow::show_summary() {
   if (!workspace_.refusal().isEmpty()) {
     status_->set_summary(workspace_.refusal(), true);
+    timeline_->set_runs(workspace_.model());
     return;
   }
   const Study& study = *workspace_.study();

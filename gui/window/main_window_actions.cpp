@@ -25,18 +25,7 @@ void MainWindow::bind_actions() {
   actions_->bind("quit", [this] { close(); });
   actions_->bind("undo", [this] { workspace_.undo(); });
   actions_->bind("redo", [this] { workspace_.redo(); });
-  actions_->bind("reset_what_if", [this] {
-    workspace_.edit(
-        [](Scenario& scenario) {
-          scenario.what_if = {};
-          scenario.noise_seed.reset();
-          scenario.slow_ranks.clear();
-          scenario.slow_links.clear();
-          scenario.broken_links.clear();
-          scenario.late_starts.clear();
-        },
-        tr("what-ifs"));
-  });
+  actions_->bind("reset_what_if", [this] { workspace_.edit(clear_what_ifs, tr("what-ifs")); });
   actions_->bind("copy_answers", [this] {
     QTextDocument document;
     document.setHtml(answers_->text().replace('\n', QStringLiteral("<br>")));

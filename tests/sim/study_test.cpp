@@ -168,10 +168,24 @@ TEST(Candidates, BestIsByWhatIsAskedFor) {
   EXPECT_EQ(best_of(results, CandidateValue::kTime), 2U);
   EXPECT_EQ(best_of(results, CandidateValue::kMemory), 1U);
   EXPECT_EQ(best_of(results, CandidateValue::kOverlap), 2U);
+  results[2].is_exact = false;
+  EXPECT_EQ(best_of(results, CandidateValue::kTime), 1U);
+  results[2].is_exact = true;
   results[2].point.fits = false;
   EXPECT_EQ(best_of(results, CandidateValue::kTime), 1U);
   EXPECT_FALSE(value_of(results[0], CandidateValue::kTime));
   EXPECT_EQ(value_text(CandidateValue::kTime, 0.0123), "12.3 ms");
+}
+
+TEST(Candidates, WhatLeavesPairsOutIsNotExact) {
+  const Scenario scenario = small_scenario();
+  CandidateOptions options;
+  options.draws = 1;
+  for (const CandidateResult& result :
+       evaluate(strategy_candidates(scenario.problem, scenario.tuning), machine_preset("dgx-a100"),
+                options)) {
+    EXPECT_EQ(result.is_exact, result.candidate.series != "local") << result.candidate.series;
+  }
 }
 
 TEST(Candidates, CsvHasOneLineEach) {

@@ -175,12 +175,28 @@ TEST_F(Files, RunIsShownWithTheScenarioAndPredictionThatItHolds) {
   ASSERT_TRUE(model.predicted);
   EXPECT_EQ(model.predicted->timeline().makespan_ps(), run.predicted->makespan_ps());
   EXPECT_EQ(window.workspace().scenario().tuning.ranks, 4);
+  EXPECT_EQ(window.workspace().scenario().machine, "dgx-a100");
   EXPECT_TRUE(window.workspace().is_recorded());
   EXPECT_THAT(window.answers().text().toStdString(), HasSubstr("measured"));
   // A change makes a prediction of its own.
   window.workspace().edit([](Scenario& s) { s.tuning.pipeline_depth = 4; }, "depth");
   wait_until_settled(window);
   EXPECT_FALSE(window.workspace().is_recorded());
+}
+
+TEST_F(Files, MeasuredRunIsShownThoughItCannotBePredicted) {
+  MainWindow window(scenario_of(example_scenarios().front()));
+  window.show();
+  wait_until_settled(window);
+  write_run(file("run.json"), two_timelines());
+  window.files().open_path(path("run.json"));
+  wait_until_settled(window);
+  window.workspace().edit([](Scenario& s) { s.problem.dtype = DType::kF32; }, "data type");
+  ASSERT_TRUE(eventually([&] { return !window.workspace().is_busy(); }));
+  EXPECT_THAT(window.workspace().refusal().toStdString(), HasSubstr("fp32"));
+  ASSERT_NE(window.timeline().model(), nullptr);
+  EXPECT_TRUE(window.timeline().model()->measured);
+  EXPECT_FALSE(window.timeline().model()->predicted);
 }
 
 TEST_F(Files, TruncatedAndForeignFilesAreRefused) {
