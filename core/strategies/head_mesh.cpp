@@ -7,11 +7,11 @@
 #include "core/error.h"
 #include "core/strategies/cycle_routing.h"
 #include "core/strategies/head_split.h"
+#include "core/strategies/rank_tracks.h"
+#include "core/strategies/rows_op.h"
 
 namespace ring {
 namespace {
-
-using Points = std::vector<LanePoint>;
 
 /// The tokens of several shards in ascending order.
 TokenRanges union_of(const Partition& partition, int first, int count) {
@@ -220,7 +220,7 @@ class MeshStream : public RankStream {
     OpBatch inner;
     if (!ring_->next(inner)) return false;
     for (const Op& op : inner.ops) {
-      Points deps;
+      Readers deps;
       for (int32_t i = 0; i < op.dep_count; ++i) {
         LanePoint dep = inner.deps[static_cast<size_t>(op.dep_begin + i)];
         if (dep.lane == kComputeLane) dep.position += ops_before_ring_;
@@ -282,15 +282,7 @@ class MeshStream : public RankStream {
   }
 
   Op row_op(OpKind kind, Payload payload, int shard, HeadRange heads) const {
-    Op op;
-    op.kind = kind;
-    op.payload = payload;
-    op.q_shard = shard;
-    op.q_end = plan_.tokens(shard);
-    op.head_begin = static_cast<int32_t>(heads.begin);
-    op.head_end = static_cast<int32_t>(heads.end);
-    op.bytes = payload_bytes(plan_.problem, payload, heads, op.q_end);
-    return op;
+    return rows_op(plan_.problem, kind, payload, shard, {0, plan_.tokens(shard)}, heads);
   }
 
   /// Moves all rows of a shard between buffers; an order of -1 stands for the shard's own.
@@ -335,7 +327,7 @@ class MeshStream : public RankStream {
   int stage_ = 0;
   int64_t ops_before_ring_ = 0;  ///< Of the compute lane.
   int64_t sent_ = 0, received_ = 0;
-  Points arrived_;
+  Readers arrived_;
   bool has_computed_ = false;
   std::optional<LanePoint> finalized_;
 };

@@ -7,6 +7,8 @@
 #include "core/payload.h"
 #include "core/strategies/attend_op.h"
 #include "core/strategies/kv_routing.h"
+#include "core/strategies/rank_tracks.h"
+#include "core/strategies/rows_op.h"
 
 namespace ring {
 namespace {
@@ -36,6 +38,7 @@ struct QueryPlan {
   QueryPlan& operator=(const QueryPlan&) = delete;
 
   int ranks() const { return partition.ranks(); }
+  HeadRange all_heads() const { return {0, problem.heads}; }
   /// The rank `hops` hops on. Queries go to the rank before, whose keys causal masks let them see.
   int at(int rank, int hops) const { return ((rank - hops) % ranks() + ranks()) % ranks(); }
   bool is_needed(int shard, int64_t m, int rank) const {
@@ -67,14 +70,12 @@ struct QueryPlan {
   std::vector<int> last_steps;  ///< (shard, m): step of the last hop, -1 for none.
 };
 
-using Points = std::vector<LanePoint>;
-
 class QueryStream : public RankStream {
  public:
   QueryStream(const QueryPlan& plan, int rank)
       : plan_(plan),
         rank_(rank),
-        writer_(1 + 2 * kTracks * plan.tuning.lanes),
+        writer_(RankTracks::lanes_of(plan.tuning, kTracks, false)),
         buffers_(static_cast<size_t>(plan.tuning.pipeline_depth)),
         foreign_(static_cast<size_t>(plan.foreign_states())),
         answers_(static_cast<size_t>(plan.answer_states())) {}
@@ -145,7 +146,7 @@ class QueryStream : public RankStream {
     const auto state = plan_.own_states() + static_cast<int32_t>(slot);
     AttendWriter attends(plan_.problem, plan_.tuning, plan_.partition,
                          RowPlace{shard, rows, buffer, 0, state});
-    Points deps = foreign_[slot];
+    Readers deps = foreign_[slot];
     deps.push_back(arrived);
     attend(attends, deps, batch);
     const LanePoint ready = attends.finalize_partial(step_ + 1, writer_, batch);
@@ -176,8 +177,8 @@ class QueryStream : public RankStream {
     while (awaited_.size() > keep) {
       const Partial partial = awaited_.front();
       awaited_.pop_front();
-      Points& free = answers_[static_cast<size_t>(partial.state - plan_.own_states() -
-                                                  plan_.foreign_states())];
+      Readers& free = answers_[static_cast<size_t>(partial.state - plan_.own_states() -
+                                                   plan_.foreign_states())];
       Op op = partial_op(OpKind::kReceive, partial);
       op.lane = lane_of(kPartialTrack, true, taken_++);
       const LanePoint arrived = writer_.append(op, free, batch);
@@ -201,7 +202,7 @@ class QueryStream : public RankStream {
 
   Op partial_op(OpKind kind, const Partial& partial) const {
     const KeySlice rows = plan_.messages.message(partial.shard, partial.m);
-    Op op = row_op(kind, Payload::kPartial, partial.shard, rows);
+    Op op = rows_op(plan_.problem, kind, Payload::kPartial, partial.shard, rows, plan_.all_heads());
     op.message = (plan_.ranks() + partial.shard) * plan_.messages.rounds() + partial.m;
     op.peer = partial.peer;
     op.state = partial.state;
@@ -210,28 +211,15 @@ class QueryStream : public RankStream {
   }
 
   Op query_op(OpKind kind, int shard, KeySlice rows, int32_t buffer) const {
-    Op op = row_op(kind, Payload::kQuery, shard, rows);
+    Op op = rows_op(plan_.problem, kind, Payload::kQuery, shard, rows, plan_.all_heads());
     op.message = shard * plan_.messages.rounds() + round_;
     op.buffer = buffer;
     op.buffer_begin = buffer == kHomeBuffer ? rows.begin : 0;
     return op;
   }
 
-  Op row_op(OpKind kind, Payload payload, int shard, KeySlice rows) const {
-    Op op;
-    op.kind = kind;
-    op.payload = payload;
-    op.q_shard = shard;
-    op.q_begin = rows.begin;
-    op.q_end = rows.end;
-    op.head_end = static_cast<int32_t>(plan_.problem.heads);
-    op.bytes =
-        payload_bytes(plan_.problem, payload, {0, plan_.problem.heads}, rows.end - rows.begin);
-    return op;
-  }
-
-  Points pass_on(int shard, KeySlice rows, int32_t buffer, std::span<const LanePoint> deps,
-                 OpBatch& batch) {
+  Readers pass_on(int shard, KeySlice rows, int32_t buffer, std::span<const LanePoint> deps,
+                  OpBatch& batch) {
     if (plan_.last_step(shard, round_) <= step_) return {};
     Op op = query_op(OpKind::kSend, shard, rows, buffer);
     op.peer = plan_.at(rank_, 1);
@@ -250,16 +238,15 @@ class QueryStream : public RankStream {
   }
 
   int32_t lane_of(int track, bool is_receive, int64_t count) const {
-    const int lanes = plan_.tuning.lanes;
-    return 1 + (2 * track + (is_receive ? 1 : 0)) * lanes + static_cast<int32_t>(count % lanes);
+    return track_lane(plan_.tuning.lanes, track, is_receive, count);
   }
 
   const QueryPlan& plan_;
   const int rank_;
   OpWriter writer_;
   std::deque<AttendWriter> own_;  ///< By own message.
-  std::vector<Points> buffers_;   ///< What must have read a query buffer before it is free again.
-  std::vector<Points> foreign_, answers_;  ///< The same of states.
+  std::vector<Readers> buffers_;  ///< What must have read a query buffer before it is free again.
+  std::vector<Readers> foreign_, answers_;  ///< The same of states.
   std::vector<Partial> given_;
   std::deque<Partial> awaited_;
   int64_t received_ = 0, sent_ = 0, answered_ = 0, expected_ = 0, taken_ = 0, given_count_ = 0;
@@ -275,7 +262,7 @@ class QuerySource : public ProgramSource {
       : plan_(problem, tuning, partition, when) {}
 
   int ranks() const override { return plan_.ranks(); }
-  int lanes() const override { return 1 + 2 * kTracks * plan_.tuning.lanes; }
+  int lanes() const override { return RankTracks::lanes_of(plan_.tuning, kTracks, false); }
   std::unique_ptr<RankStream> stream(int rank) const override {
     return std::make_unique<QueryStream>(plan_, rank);
   }

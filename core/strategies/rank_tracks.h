@@ -10,6 +10,12 @@ namespace ring {
 /// What must be done before a buffer is free again.
 using Readers = std::vector<LanePoint>;
 
+/// The lane of transfer number `count` of a track. Lane 0 computes; every track has `lanes` send
+/// lanes, then `lanes` receive lanes, taken in turn.
+inline int32_t track_lane(int lanes, int track, bool is_receive, int64_t count) {
+  return 1 + (2 * track + (is_receive ? 1 : 0)) * lanes + static_cast<int32_t>(count % lanes);
+}
+
 /// Buffers that are taken in turn.
 class BufferRing {
  public:
@@ -32,7 +38,7 @@ class BufferRing {
   size_t last_ = 0;
 };
 
-/// Lane 0 computes. Every track has `lanes` send lanes and `lanes` receive lanes of its own.
+/// Lanes of tracks as track_lane() numbers them.
 /// Gradients have as many tracks again as the keys, so that neither waits for the other.
 class RankTracks {
  public:
@@ -72,14 +78,14 @@ class RankTracks {
 
   /// The lane of the next send or receive of a track; gradient tracks are numbered after the
   /// others.
-  int32_t send_lane(int track) { return 1 + 2 * track * lanes_ + turn(sent_, track); }
-  int32_t receive_lane(int track) { return 1 + (2 * track + 1) * lanes_ + turn(received_, track); }
-
- private:
-  int32_t turn(std::vector<int64_t>& counts, int track) const {
-    return static_cast<int32_t>(counts[static_cast<size_t>(track)]++ % lanes_);
+  int32_t send_lane(int track) {
+    return track_lane(lanes_, track, false, sent_[static_cast<size_t>(track)]++);
+  }
+  int32_t receive_lane(int track) {
+    return track_lane(lanes_, track, true, received_[static_cast<size_t>(track)]++);
   }
 
+ private:
   int lanes_;
   OpWriter writer_;
   std::vector<BufferRing> keys_, queries_, gradients_;

@@ -6,12 +6,13 @@
 #include "core/payload.h"
 #include "core/strategies/attend_op.h"
 #include "core/strategies/kv_routing.h"
+#include "core/strategies/rank_tracks.h"
+#include "core/strategies/rows_op.h"
 
 namespace ring {
 namespace {
 
 constexpr int kQueryTrack = 0, kPartialTrack = 1, kTracks = 2;
-using Points = std::vector<LanePoint>;
 
 struct TreePlan {
   TreePlan(const Problem& the_problem, const Tuning& the_tuning, const Partition& the_partition)
@@ -34,6 +35,7 @@ struct TreePlan {
   TreePlan& operator=(const TreePlan&) = delete;
 
   int ranks() const { return partition.ranks(); }
+  HeadRange all_heads() const { return {0, problem.heads}; }
   int rank_at(int shard, int place) const { return (shard + place) % ranks(); }
   int place_of(int shard, int rank) const { return (rank - shard + ranks()) % ranks(); }
   bool is_joined(int shard, int place) const {
@@ -97,7 +99,7 @@ class TreeStream : public RankStream {
   TreeStream(const TreePlan& plan, int rank)
       : plan_(plan),
         rank_(rank),
-        writer_(1 + 2 * kTracks * plan.tuning.lanes),
+        writer_(RankTracks::lanes_of(plan.tuning, kTracks, false)),
         buffers_(static_cast<size_t>(plan.tuning.pipeline_depth)),
         work_(kWorkStates),
         answers_(static_cast<size_t>(plan.tuning.pipeline_depth)) {}
@@ -133,7 +135,7 @@ class TreeStream : public RankStream {
     const KeySlice rows = rows_of(shard);
     if (rows.begin == rows.end || !plan_.is_joined(shard, place)) return;
     int32_t buffer = kHomeBuffer;
-    Points arrived;
+    Readers arrived;
     const auto slot = static_cast<size_t>(received_ % plan_.tuning.pipeline_depth);
     if (place > 0) {
       buffer = static_cast<int32_t>(slot);
@@ -156,7 +158,7 @@ class TreeStream : public RankStream {
     asking_ = std::make_unique<Work>(
         Work{shard, place, state,
              AttendWriter(plan_.problem, plan_.tuning, plan_.partition, place_of_rows)});
-    Points deps = work_[static_cast<size_t>(state)];
+    Readers deps = work_[static_cast<size_t>(state)];
     deps.insert(deps.end(), arrived.begin(), arrived.end());
     const auto last = attend(asking_->attends, place > 0 ? 1 : 0, deps, batch);
     if (place > 0 && last) buffers_[slot].push_back(*last);
@@ -187,9 +189,9 @@ class TreeStream : public RankStream {
       Op op = partial_op(OpKind::kReceive, work.shard, state);
       op.peer = plan_.rank_at(work.shard, child);
       op.lane = lane_of(kPartialTrack, true, taken_++);
-      Points deps{writer_.append(op, answers_[slot], batch)};
+      Readers deps{writer_.append(op, answers_[slot], batch)};
       // The first to touch the state, if there were no keys: whoever sent it must be done.
-      const Points& free = work_[static_cast<size_t>(work.state)];
+      const Readers& free = work_[static_cast<size_t>(work.state)];
       deps.insert(deps.end(), free.begin(), free.end());
       answers_[slot] = {work.attends.merge(state, op.step, deps, writer_, batch)};
     }
@@ -218,22 +220,8 @@ class TreeStream : public RankStream {
     }
   }
 
-  Op row_op(OpKind kind, Payload payload, int shard) const {
-    const KeySlice rows = rows_of(shard);
-    Op op;
-    op.kind = kind;
-    op.payload = payload;
-    op.q_shard = shard;
-    op.q_begin = rows.begin;
-    op.q_end = rows.end;
-    op.head_end = static_cast<int32_t>(plan_.problem.heads);
-    op.bytes =
-        payload_bytes(plan_.problem, payload, {0, plan_.problem.heads}, rows.end - rows.begin);
-    return op;
-  }
-
   Op query_op(OpKind kind, int shard, int32_t buffer) const {
-    Op op = row_op(kind, Payload::kQuery, shard);
+    Op op = rows_op(plan_.problem, kind, Payload::kQuery, shard, rows_of(shard), plan_.all_heads());
     op.message = shard;
     op.buffer = buffer;
     op.buffer_begin = buffer == kHomeBuffer ? op.q_begin : 0;
@@ -242,7 +230,8 @@ class TreeStream : public RankStream {
   }
 
   Op partial_op(OpKind kind, int shard, int32_t state) const {
-    Op op = row_op(kind, Payload::kPartial, shard);
+    Op op =
+        rows_op(plan_.problem, kind, Payload::kPartial, shard, rows_of(shard), plan_.all_heads());
     op.message = plan_.ranks() + shard;
     op.state = state;
     op.step = 2;
@@ -250,14 +239,13 @@ class TreeStream : public RankStream {
   }
 
   int32_t lane_of(int track, bool is_receive, int64_t count) const {
-    const int lanes = plan_.tuning.lanes;
-    return 1 + (2 * track + (is_receive ? 1 : 0)) * lanes + static_cast<int32_t>(count % lanes);
+    return track_lane(plan_.tuning.lanes, track, is_receive, count);
   }
 
   const TreePlan& plan_;
   const int rank_;
   OpWriter writer_;
-  std::vector<Points> buffers_, work_, answers_;  ///< What must be done before they are free.
+  std::vector<Readers> buffers_, work_, answers_;  ///< What must be done before they are free.
   std::unique_ptr<Work> asking_, asked_;
   int64_t received_ = 0, sent_ = 0, worked_ = 0, taken_ = 0, given_ = 0;
   int shard_ = 0;
@@ -269,7 +257,7 @@ class TreeSource : public ProgramSource {
       : plan_(problem, tuning, partition) {}
 
   int ranks() const override { return plan_.ranks(); }
-  int lanes() const override { return 1 + 2 * kTracks * plan_.tuning.lanes; }
+  int lanes() const override { return RankTracks::lanes_of(plan_.tuning, kTracks, false); }
   std::unique_ptr<RankStream> stream(int rank) const override {
     return std::make_unique<TreeStream>(plan_, rank);
   }
