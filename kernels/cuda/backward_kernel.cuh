@@ -1,11 +1,9 @@
 // The backward kernels as __global__ functions, and their entries in the list of compiled kernels.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/cuda/backward.h"
 #include "kernels/cuda/device_lane.cuh"
-#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/kernel_entry.cuh"
 
 namespace ring::cuda {
 
@@ -24,15 +22,8 @@ __global__ void __launch_bounds__(Config::kThreads, kBlocksPerSm)
 
 template <class Config, int kBlocksPerSm>
 BackwardPair backward_entry() {
-  CompiledKernel kernel;
-  kernel.dtype = std::is_same_v<typename Config::Element, simt::F16> ? DType::kF16 : DType::kBF16;
-  kernel.dim_qk = Config::kDimQk;
-  kernel.dim_v = Config::kDimV;
-  kernel.rows = Config::kRows;
-  kernel.keys = Config::kKeys;
-  kernel.threads = Config::kThreads;
+  CompiledKernel kernel = entry_of_tile<Config>(kBlocksPerSm);
   kernel.shared_bytes = BackwardShared<Config>::kBytes;
-  kernel.blocks_per_sm = kBlocksPerSm;
   kernel.parts = Config::kParts;
   BackwardPair pair{kernel, kernel};
   pair.rows.name = "backward rows";

@@ -1,11 +1,9 @@
 // The forward kernel as a __global__ function, and its entry in the list of compiled kernels.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/cuda/device_lane.cuh"
 #include "kernels/cuda/forward.h"
-#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/kernel_entry.cuh"
 
 namespace ring::cuda {
 
@@ -18,17 +16,10 @@ __global__ void __launch_bounds__(Config::kThreads, kBlocksPerSm)
 
 template <class Config, int kBlocksPerSm>
 CompiledKernel forward_entry() {
-  CompiledKernel kernel;
+  CompiledKernel kernel = entry_of_tile<Config>(kBlocksPerSm);
   kernel.function = reinterpret_cast<const void*>(&forward_kernel<Config, kBlocksPerSm>);
   kernel.name = "forward";
-  kernel.dtype = std::is_same_v<typename Config::Element, simt::F16> ? DType::kF16 : DType::kBF16;
-  kernel.dim_qk = Config::kDimQk;
-  kernel.dim_v = Config::kDimV;
-  kernel.rows = Config::kRows;
-  kernel.keys = Config::kKeys;
-  kernel.threads = Config::kThreads;
   kernel.shared_bytes = Config::kSharedBytes;
-  kernel.blocks_per_sm = kBlocksPerSm;
   return kernel;
 }
 
