@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "experiments/report.h"
+#include "kernels/recorder.h"
 
 namespace ring {
 
@@ -16,10 +17,6 @@ namespace {
 constexpr Picoseconds kShortRun_ps = 50'000'000'000;
 constexpr std::chrono::milliseconds kBetweenChecks{200};
 constexpr double kLongestWait_s = 4;
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -70,7 +67,7 @@ bool MeasurementRounds::measure_batch(Row& row, int runs) {
   for (;;) {
     if (steadiness_.is_checked && last_slowness_ > 1 + options_.tolerance) wait_until_steady();
     const double before = last_slowness_;
-    const double start_s = now_s();
+    const int64_t start_ns = now_ns();
     const size_t first = row.timelines.size();
     if (!run_batch(row, runs)) return false;
     if (!steadiness_.is_checked) return true;
@@ -81,7 +78,7 @@ bool MeasurementRounds::measure_batch(Row& row, int runs) {
       return true;
     }
     ++steadiness_.made_again;
-    spent_s_ += now_s() - start_s;
+    spent_s_ += seconds_since(start_ns);
     row.timelines.resize(first);
     row.measurement.steps_ps.resize(first);
   }
@@ -118,14 +115,14 @@ double MeasurementRounds::slowness() {
 }
 
 void MeasurementRounds::wait_until_steady() {
-  const double start_s = now_s();
+  const int64_t start_ns = now_ns();
   const double longest_s = std::min(kLongestWait_s, options_.patience_s - spent_s_);
-  while (last_slowness_ > 1 + options_.tolerance && now_s() - start_s < longest_s &&
+  while (last_slowness_ > 1 + options_.tolerance && seconds_since(start_ns) < longest_s &&
          !is_interrupted_.load()) {
     std::this_thread::sleep_for(kBetweenChecks);
     last_slowness_ = slowness();
   }
-  spent_s_ += now_s() - start_s;
+  spent_s_ += seconds_since(start_ns);
 }
 
 }  // namespace ring

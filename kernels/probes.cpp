@@ -52,8 +52,6 @@ struct RunningProbe {
   std::unique_ptr<CpuExecutor> executor;
 };
 
-double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
-
 /// Rounds over all probes rather than all repeats of one: a slow second then touches every probe a
 /// little instead of one a lot.
 class Rounds {

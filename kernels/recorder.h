@@ -16,6 +16,10 @@ inline int64_t now_ns() {
       .count();
 }
 
+inline double seconds_since(int64_t start_ns) {
+  return static_cast<double>(now_ns() - start_ns) * 1e-9;
+}
+
 struct OpTimes {
   int64_t posted_ns = 0;
   int64_t start_ns = 0;

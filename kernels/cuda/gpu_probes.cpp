@@ -168,7 +168,7 @@ std::vector<GpuProbe> gpu_probe_programs(int devices, Tokens largest_tokens) {
 CalibrationResult calibrate_gpu(DeviceRuntime& runtime, const CalibrationOptions& options,
                                 Tokens largest_tokens) {
   const int64_t start_ns = now_ns();
-  const auto elapsed_s = [start_ns] { return static_cast<double>(now_ns() - start_ns) * 1e-9; };
+  const auto elapsed_s = [start_ns] { return seconds_since(start_ns); };
   std::vector<std::unique_ptr<RunningProbe>> probes;
   for (GpuProbe& probe : gpu_probe_programs(runtime.device_count(), largest_tokens))
     probes.push_back(std::make_unique<RunningProbe>(std::move(probe)));

@@ -34,7 +34,7 @@ const Timeline& JobExecutor::run() {
   const int64_t before_ns = now_ns();
   job_.barrier();
   // Processes leave a barrier at most so far apart as it takes when all are there.
-  clock_uncertainty_s_ = static_cast<double>(now_ns() - before_ns) * 1e-9;
+  clock_uncertainty_s_ = seconds_since(before_ns);
   timeline_ = local_.run();
   gather_slices();
   gather_rows();
