@@ -25,42 +25,16 @@ inline AllGradients gather_gradients(const CpuExecutor& executor, const Problem&
   return all;
 }
 
-/// From (head, token, dim) to (token, head, dim).
-inline void append_by_token(const std::vector<double>& from, int64_t tokens, int64_t heads,
-                            int64_t dim, std::vector<double>& to) {
-  for (int64_t token = 0; token < tokens; ++token) {
-    for (int64_t head = 0; head < heads; ++head) {
-      const auto at = from.begin() + (head * tokens + token) * dim;
-      to.insert(to.end(), at, at + dim);
-    }
-  }
-}
-
 inline AllGradients oracle_gradients(const Problem& problem, const DataSource& data) {
   AllGradients all;
   const int64_t tokens = problem.seq_len(), h = problem.heads, kv = problem.kv_heads;
   const int64_t d = problem.head_dim, dv = problem.head_dim_v;
   for (int64_t batch = 0; batch < problem.batch; ++batch) {
-    const auto q = stored(problem, data, Tensor::kQuery, batch, h * d);
-    const auto k = stored(problem, data, Tensor::kKey, batch, kv * d);
-    const auto v = stored(problem, data, Tensor::kValue, batch, kv * dv);
     const auto d_out = stored(problem, data, Tensor::kOutputGradient, batch, h * dv);
-    reference::Problem plain;
-    plain.q_rows = plain.kv_rows = tokens;
-    plain.heads = static_cast<int>(h);
-    plain.kv_heads = static_cast<int>(kv);
-    plain.dim_qk = static_cast<int>(d);
-    plain.dim_v = static_cast<int>(dv);
-    plain.scale = static_cast<double>(problem.softmax_scale());
-    plain.q = {q.data(), problem.dtype, h * d, d};
-    plain.k = {k.data(), problem.dtype, kv * d, d};
-    plain.v = {v.data(), problem.dtype, kv * dv, dv};
-    plain.visible = [&](int64_t row, int64_t key) {
-      const KeyInterval seen = problem.mask.visible(row);
-      return key >= seen.begin && key < seen.end;
-    };
+    StoredProblem element(problem, data, batch);
+    element.plain().scale = static_cast<double>(problem.softmax_scale());
     const reference::Gradients exact =
-        reference::attend_backward(plain, {d_out.data(), problem.dtype, h * dv, dv});
+        reference::attend_backward(element.plain(), {d_out.data(), problem.dtype, h * dv, dv});
     append_by_token(exact.dq, tokens, h, d, all.dq);
     append_by_token(exact.dk, tokens, kv, d, all.dk);
     append_by_token(exact.dv, tokens, kv, dv, all.dv);

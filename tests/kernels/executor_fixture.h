@@ -87,37 +87,58 @@ inline std::vector<std::byte> stored(const Problem& problem, const DataSource& d
   return bytes;
 }
 
-/// The same attention by the oracle, from the values as stored.
-inline Output oracle(const Problem& problem, const DataSource& data) {
-  Output all;
-  const int64_t tokens = problem.seq_len(), h = problem.heads, kv = problem.kv_heads;
-  const int64_t d = problem.head_dim, dv = problem.head_dim_v;
-  for (int64_t batch = 0; batch < problem.batch; ++batch) {
-    const auto q = stored(problem, data, Tensor::kQuery, batch, h * d);
-    const auto k = stored(problem, data, Tensor::kKey, batch, kv * d);
-    const auto v = stored(problem, data, Tensor::kValue, batch, kv * dv);
-    reference::Problem plain;
-    plain.q_rows = plain.kv_rows = tokens;
-    plain.heads = static_cast<int>(h);
-    plain.kv_heads = static_cast<int>(kv);
-    plain.dim_qk = static_cast<int>(d);
-    plain.dim_v = static_cast<int>(dv);
-    plain.scale = problem.scale != 0 ? problem.scale : 1.0 / std::sqrt(static_cast<double>(d));
-    plain.q = {q.data(), problem.dtype, h * d, d};
-    plain.k = {k.data(), problem.dtype, kv * d, d};
-    plain.v = {v.data(), problem.dtype, kv * dv, dv};
-    plain.visible = [&](int64_t row, int64_t key) {
+/// One batch element as the oracle takes it, from the values as stored.
+class StoredProblem {
+ public:
+  /// `problem` must outlive this.
+  StoredProblem(const Problem& problem, const DataSource& data, int64_t batch)
+      : q_(stored(problem, data, Tensor::kQuery, batch, problem.heads * problem.head_dim)),
+        k_(stored(problem, data, Tensor::kKey, batch, problem.kv_heads * problem.head_dim)),
+        v_(stored(problem, data, Tensor::kValue, batch, problem.kv_heads * problem.head_dim_v)) {
+    const int64_t h = problem.heads, kv = problem.kv_heads;
+    const int64_t d = problem.head_dim, dv = problem.head_dim_v;
+    plain_.q_rows = plain_.kv_rows = problem.seq_len();
+    plain_.heads = static_cast<int>(h);
+    plain_.kv_heads = static_cast<int>(kv);
+    plain_.dim_qk = static_cast<int>(d);
+    plain_.dim_v = static_cast<int>(dv);
+    plain_.scale = problem.scale != 0 ? problem.scale : 1.0 / std::sqrt(static_cast<double>(d));
+    plain_.q = {q_.data(), problem.dtype, h * d, d};
+    plain_.k = {k_.data(), problem.dtype, kv * d, d};
+    plain_.v = {v_.data(), problem.dtype, kv * dv, dv};
+    plain_.visible = [&problem](int64_t row, int64_t key) {
       const KeyInterval seen = problem.mask.visible(row);
       return key >= seen.begin && key < seen.end;
     };
-    const reference::Output exact = reference::attend(plain);
-    for (int64_t token = 0; token < tokens; ++token) {
-      for (int64_t head = 0; head < h; ++head) {
-        const auto at = exact.out.begin() + (head * tokens + token) * dv;
-        all.out.insert(all.out.end(), at, at + dv);
-        all.lse.push_back(exact.lse[static_cast<size_t>(head * tokens + token)]);
-      }
+  }
+  StoredProblem(const StoredProblem&) = delete;  // `plain_` refers to the values.
+  StoredProblem& operator=(const StoredProblem&) = delete;
+
+  reference::Problem& plain() { return plain_; }
+
+ private:
+  std::vector<std::byte> q_, k_, v_;
+  reference::Problem plain_;
+};
+
+/// From (head, token, dim) to (token, head, dim).
+inline void append_by_token(const std::vector<double>& from, int64_t tokens, int64_t heads,
+                            int64_t dim, std::vector<double>& to) {
+  for (int64_t token = 0; token < tokens; ++token) {
+    for (int64_t head = 0; head < heads; ++head) {
+      const auto at = from.begin() + (head * tokens + token) * dim;
+      to.insert(to.end(), at, at + dim);
     }
+  }
+}
+
+/// The same attention by the oracle, from the values as stored.
+inline Output oracle(const Problem& problem, const DataSource& data) {
+  Output all;
+  for (int64_t batch = 0; batch < problem.batch; ++batch) {
+    const reference::Output exact = reference::attend(StoredProblem(problem, data, batch).plain());
+    append_by_token(exact.out, problem.seq_len(), problem.heads, problem.head_dim_v, all.out);
+    append_by_token(exact.lse, problem.seq_len(), problem.heads, 1, all.lse);
   }
   return all;
 }
