@@ -69,7 +69,7 @@ void Narrow(DType dtype, const float* in, float divisor, int n, void* out) {
     float padded[hn::MaxLanes(df)] = {};
     const int count = std::min(step, n - i);
     const float* from = in + i;
-    if (count < step) {
+    if (hn::MaxLanes(df) > 1 && count < step) {
       std::memcpy(padded, from, sizeof(float) * static_cast<size_t>(count));
       from = padded;
     }
