@@ -6,6 +6,7 @@
 
 #include "core/count_list.h"
 #include "core/error.h"
+#include "core/integer_math.h"
 #include "core/units.h"
 
 namespace ring {
@@ -26,8 +27,6 @@ int64_t floor_sum(int64_t n, int64_t m, int64_t a, int64_t b) {
   }
   return sum;
 }
-
-int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
 /// Number of keys of the range at positions below `limit`.
 int64_t keys_below(const AffineRange& keys, int64_t limit) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/integer_math.h"
 
 namespace ring {
 namespace {
@@ -18,7 +19,6 @@ constexpr double kSplitBelow = 0.8;
 /// What split tiles reach of full slots, the combining pass included.
 constexpr double kSplitEfficiency = 0.85;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 double real(int64_t value) { return static_cast<double>(value); }
 
 /// What the tokens of the owning side see of the other side: from `first` (of the first token) to

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/formats/chrome_trace.h"
+#include "core/formats/csv_table.h"
 #include "core/formats/import/link_curve.h"
 #include "core/formats/import/trace_run.h"
 #include "core/formats/scenario_toml.h"
@@ -19,13 +20,6 @@ namespace {
 
 bool is_trace_name(const std::string& path) {
   return path.ends_with(".trace.json") || path.ends_with(".trace.json.gz");
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
 }
 
 constexpr std::string_view kPublishedColumns =

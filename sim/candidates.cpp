@@ -7,6 +7,7 @@
 
 #include "core/choices.h"
 #include "core/error.h"
+#include "core/formats/csv_table.h"
 #include "core/strategy.h"
 #include "sim/parallel.h"
 #include "sim/study.h"
@@ -175,21 +176,6 @@ std::vector<Candidate> strategy_candidates(const Problem& problem, const Tuning&
   }
   return candidates;
 }
-
-namespace {
-
-/// RFC 4180: quoted where a comma, quote or line break is in it.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
-}  // namespace
 
 std::string candidates_csv(const std::vector<CandidateResult>& results) {
   std::string text =

@@ -125,4 +125,14 @@ void CsvTable::require(const std::vector<std::string_view>& columns) const {
   }
 }
 
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string cell = "\"";
+  for (const char c : text) {
+    if (c == '"') cell += '"';
+    cell += c;
+  }
+  return cell + "\"";
+}
+
 }  // namespace ring

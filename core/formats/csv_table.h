@@ -8,6 +8,9 @@
 
 namespace ring {
 
+/// The text as one field of a file: quoted where a comma, quote or line break is in it.
+std::string csv_cell(const std::string& text);
+
 class CsvTable {
  public:
   /// `name` is the file's name in messages. Throws Error(kUsage) with file and line for a missing

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 
+#include "core/integer_math.h"
 #include "core/units.h"
 
 namespace ring {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 ShardMessages::ShardMessages(const Partition& partition, const Tuning& tuning)
     : partition_(partition),

@@ -53,5 +53,14 @@ RC_GTEST_PROP(CsvTable, WhatIsQuotedComesBack, (const std::vector<std::string>& 
   }
 }
 
+TEST(CsvCell, IsReadBackWhateverItHolds) {
+  const std::vector<std::string> cells{"plain", "a,b", "say \"so\"", "two\nlines", "\"", ",", ""};
+  std::string text = "first,second\n";
+  for (const std::string& cell : cells) text += csv_cell(cell) + ",x\n";
+  const CsvTable table = CsvTable::parse(text, "cells.csv");
+  ASSERT_EQ(table.rows(), cells.size());
+  for (size_t row = 0; row < cells.size(); ++row) EXPECT_EQ(table.at(row, "first"), cells[row]);
+}
+
 }  // namespace
 }  // namespace ring
