@@ -16,14 +16,20 @@ constexpr Picoseconds kFewestWindows = 1024;
 constexpr double kWorthKeeping = 0.7;
 constexpr int kFillStep = 17;
 
-/// Bars drawn as one: what fills it.
+/// Bars drawn as one: what fills it. Most are of one class, and then need no list of classes.
 struct Mix {
-  std::array<double, kBarClasses> filled{};
   double total = 0;
-  BarClass first_class = 0;
-  uint32_t slice = 0;
   int bars = 0;
+  uint32_t slice = 0;
+  BarClass first_class = 0;
+  bool has_classes = false;
+  std::array<double, kBarClasses> filled;  ///< By class, with `has_classes` only.
 
+  void clear() {
+    total = 0;
+    bars = 0;
+    has_classes = false;
+  }
   void add(BarClass of_class, double amount, uint32_t of_slice) {
     if (bars == 0) {
       first_class = of_class;
@@ -32,11 +38,17 @@ struct Mix {
     // Where nothing has any length, work is shown rather than waiting.
     if (total == 0 && first_class == kWaitClass) first_class = of_class;
     ++bars;
-    filled[of_class] += amount;
+    if (!has_classes && total > 0 && of_class != first_class) {
+      has_classes = true;
+      filled.fill(0);
+      filled[first_class] = total;
+    }
+    if (has_classes) filled[of_class] += amount;
+    if (total == 0) first_class = amount > 0 ? of_class : first_class;
     total += amount;
   }
   BarClass most() const {
-    if (total <= 0) return first_class;
+    if (!has_classes) return first_class;
     return static_cast<BarClass>(std::max_element(filled.begin(), filled.end()) - filled.begin());
   }
 };
@@ -60,7 +72,7 @@ std::vector<LevelBar> folded(std::span<const LevelBar> bars, Picoseconds window_
       group.is_folded = true;
     }
     out.push_back(group);
-    mix = {};
+    mix.clear();
   };
   for (const LevelBar& bar : bars) {
     const Picoseconds length = bar.end_ps - bar.begin_ps;
@@ -116,7 +128,7 @@ class ColumnFolder {
     const int steps = std::max(1, static_cast<int>(mix_.total * (255.0 / kFillStep) + 0.5));
     const auto fill = static_cast<uint8_t>(std::min(255, steps * kFillStep));
     const PixelRun run{column, column + 1, mix_.slice, mix_.most(), fill, true};
-    mix_ = {};
+    mix_.clear();
     if (out_.size() > first_ && out_.back().end > column) return;  // A wide bar has most of it.
     push(run);
   }

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kHatchPeriod = 6;  ///< Units of the widget between strokes, along a line.
 constexpr double kHatchStroke = 2.4;
+constexpr size_t kFills = 256;
 
 /// Colour of a class; waiting is the last one.
 QColor class_color(size_t of_class) {
@@ -22,8 +23,8 @@ QRgb on_ground(QRgb color, const PixelRun& run, const BarColors& colors, const B
   return share >= 256 ? color : mixed_rgb(colors.background, color, share);
 }
 
-bool has_edge(const PixelRun& run, const BarLook& look, double ratio) {
-  return look.has_edges && !run.is_folded && run.end - run.begin >= kEdgeFrom * ratio;
+int device_length(double units, double ratio, int least) {
+  return std::max(least, static_cast<int>(std::lround(units * ratio)));
 }
 
 }  // namespace
@@ -52,193 +53,285 @@ void BarStrip::begin(int width, int height, double pixel_ratio, std::span<const 
   }
   begin_at(reinterpret_cast<QRgb*>(image_.bits()),
            image_.bytesPerLine() / static_cast<ptrdiff_t>(sizeof(QRgb)), width, height, pixel_ratio,
-           ground);
+           ground, false);
 }
 
 void BarStrip::begin_at(QRgb* pixels, ptrdiff_t stride, int width, int height, double pixel_ratio,
-                        std::span<const QRgb> ground) {
+                        std::span<const QRgb> ground, bool past_caches) {
   bits_ = pixels;
   stride_ = stride;
+  if (width != width_) {
+    pixel_lines_.clear();
+    number_lines_.clear();
+  }
   width_ = width;
   height_ = height;
   ratio_ = pixel_ratio;
+  past_caches_ = past_caches;
   ground_.assign(ground.begin(), ground.end());
-  for (int y = 0; y < height; ++y) {
-    std::memcpy(line(y), ground.data(), static_cast<size_t>(width) * sizeof(QRgb));
+  line_.resize(static_cast<size_t>(width));
+  layers_.clear();
+  labels_.clear();
+  pixels_used_ = numbers_used_ = 0;
+  fill_hatch();
+}
+
+/// A line's room, with whatever it holds from before.
+std::span<QRgb> BarStrip::pixels() {
+  if (pixels_used_ == pixel_lines_.size()) pixel_lines_.emplace_back(static_cast<size_t>(width_));
+  return pixel_lines_[pixels_used_++];
+}
+
+std::span<int32_t> BarStrip::numbers() {
+  if (numbers_used_ == number_lines_.size()) {
+    number_lines_.emplace_back(static_cast<size_t>(width_));
   }
+  return number_lines_[numbers_used_++];
+}
+
+void BarStrip::fill_hatch() {
+  const int period = device_length(kHatchPeriod, ratio_, 3);
+  const int stroke = device_length(kHatchStroke, ratio_, 1);
+  const auto size = static_cast<size_t>(width_ + period);
+  if (hatch_.size() == size && hatch_period_ == period && hatch_stroke_ == stroke) return;
+  hatch_period_ = period;
+  hatch_stroke_ = stroke;
+  hatch_.resize(size);
+  for (size_t x = 0; x < size; ++x) {
+    hatch_[x] = static_cast<int>(x) % period < stroke ? kAllBits : 0U;
+  }
+}
+
+bool BarStrip::is_free(StripLines lines) const {
+  return std::none_of(layers_.begin(), layers_.end(), [&](const Layer& layer) {
+    return layer.lines.top < lines.bottom && layer.lines.bottom > lines.top;
+  });
+}
+
+void BarStrip::add_layer(Layer layer, int top, int bottom) {
+  layer.lines = {std::max(0, top), std::min(height_, bottom)};
+  if (layer.lines.top < layer.lines.bottom) layers_.push_back(layer);
+}
+
+const BarStrip::Tone& BarStrip::tone_of(const PixelRun& run, const BarColors& colors,
+                                        const BarLook& look) {
+  Tone& tone = tones_[run.of_class * kFills + run.fill];
+  if (tone.of_fill != fills_) {
+    tone = {fills_, on_ground(colors.solid[run.of_class], run, colors, look),
+            look.is_hatched ? on_ground(colors.pale[run.of_class], run, colors, look) : 0,
+            look.is_hatched ? 0 : on_ground(colors.edge[run.of_class], run, colors, look)};
+  }
+  return tone;
+}
+
+void BarStrip::fill_lines(const BarLines& into, std::span<const PixelRun> runs,
+                          const BarColors& colors, const BarLook& look) {
+  const int side = device_length(1, ratio_, 1);
+  const auto fill = [](std::span<QRgb> out, int begin, int end, QRgb color) {
+    for (int x = begin; x < end; ++x) out[static_cast<size_t>(x)] = color;
+  };
+  tones_.resize(kBarClasses * kFills);
+  ++fills_;
+  for (const PixelRun& run : runs) {
+    const Tone& tone = tone_of(run, colors, look);
+    const bool is_edged =
+        look.has_edges && !run.is_folded && run.end - run.begin >= kEdgeFrom * ratio_;
+    const QRgb inner = look.is_hatched ? tone.pale : tone.solid;
+    const QRgb rim = !is_edged ? inner : look.is_hatched ? tone.solid : tone.edge;
+    fill(into.inner, run.begin, run.end, tone.solid);
+    fill(into.edge, run.begin, run.end, rim);
+    if (look.is_hatched) fill(into.between, run.begin, run.end, inner);
+    const std::span<PixelMask> cover = run.of_class == kWaitClass ? into.waits : into.works;
+    if (!cover.empty()) fill(cover, run.begin, run.end, kAllBits);
+    if (!is_edged) continue;
+    for (const std::span<QRgb> out : {into.inner, into.between}) {
+      if (out.empty()) continue;
+      fill(out, run.begin, run.begin + side, rim);
+      fill(out, run.end - side, run.end, rim);
+    }
+  }
+}
+
+/// `inner` on the lines, but for an edge above and below.
+void BarStrip::add_bands(const Layer& inner, const QRgb* edge_line, StripLines lines) {
+  const int edge = std::min(device_length(1, ratio_, 1), (lines.bottom - lines.top + 1) / 2);
+  Layer band = inner;
+  add_layer(band, lines.top + edge, lines.bottom - edge);
+  band.between = edge_line;
+  add_layer(band, lines.top, lines.top + edge);
+  add_layer(band, std::max(lines.top + edge, lines.bottom - edge), lines.bottom);
+}
+
+BarStrip::BarLines BarStrip::bar_lines(bool is_hatched) {
+  return {pixels(), pixels(), is_hatched ? pixels() : std::span<QRgb>(), {}, {}};
 }
 
 void BarStrip::add_bars(std::span<const PixelRun> runs, StripLines lines, const BarColors& colors,
                         const BarLook& look, int phase) {
   if (runs.empty() || lines.top >= lines.bottom) return;
-  fill_lines(runs, colors, look);
-  const int edge = std::max(1, static_cast<int>(std::lround(ratio_)));
-  if (!look.is_hatched) {
-    draw_stretches(runs, lines, [&](const PixelRun& at, int top, int bottom) {
-      const auto bytes = static_cast<size_t>(at.end - at.begin) * sizeof(QRgb);
-      for (int y = top; y < bottom; ++y) {
-        const bool is_edge = y < top + edge || y >= bottom - edge;
-        std::memcpy(line(y) + at.begin, (is_edge ? edge_line_ : line_).data() + at.begin, bytes);
-      }
-    });
-    return;
+  const bool is_whole = is_free(lines);
+  const bool has_waits = std::any_of(
+      runs.begin(), runs.end(), [](const PixelRun& run) { return run.of_class == kWaitClass; });
+  BarLines of = bar_lines(look.is_hatched);
+  if (is_whole) {
+    for (const std::span<QRgb> out : {of.inner, of.edge, of.between}) {
+      if (!out.empty()) std::copy(ground_.begin(), ground_.end(), out.begin());
+    }
+  } else {
+    of.works = pixels();
+    std::fill(of.works.begin(), of.works.end(), 0U);
   }
-  const int period = std::max(3, static_cast<int>(std::lround(kHatchPeriod * ratio_)));
-  fill_hatch(period, std::max(1, static_cast<int>(std::lround(kHatchStroke * ratio_))));
-  const int start = ((phase % period) + period) % period;
-  draw_stretches(runs, lines, [&](const PixelRun& at, int top, int bottom) {
-    for (int y = top; y < bottom; ++y) {
-      const bool is_edge = y < top + edge || y >= bottom - edge;
-      QRgb* const out = line(y);
-      const QRgb* const mask = hatch_.data() + (y + start) % period;
-      const QRgb* const dark = line_.data();
-      const QRgb* const pale = (is_edge ? edge_line_ : pale_line_).data();
-      for (int x = at.begin; x < at.end; ++x) {
-        out[x] = pale[x] ^ ((pale[x] ^ dark[x]) & mask[x]);
-      }
-    }
-  });
-}
-
-/// One line of the bars each: within them, along their upper and lower edges, and between the
-/// strokes of hatched ones.
-void BarStrip::fill_lines(std::span<const PixelRun> runs, const BarColors& colors,
-                          const BarLook& look) {
-  const int edge = std::max(1, static_cast<int>(std::lround(ratio_)));
-  const auto size = static_cast<size_t>(width_);
-  line_.resize(size);
-  edge_line_.resize(size);
-  pale_line_.resize(size);
-  const auto fill = [](std::vector<QRgb>& out, int begin, int end, QRgb color) {
-    std::fill(out.begin() + begin, out.begin() + end, color);
-  };
-  for (const PixelRun& run : runs) {
-    const QRgb color = on_ground(colors.solid[run.of_class], run, colors, look);
-    const bool is_edged = has_edge(run, look, ratio_);
-    QRgb rim = color, inner = color;
-    if (look.is_hatched) {
-      inner = on_ground(colors.pale[run.of_class], run, colors, look);
-      if (!is_edged) rim = inner;
-    } else if (is_edged) {
-      rim = on_ground(colors.edge[run.of_class], run, colors, look);
-    }
-    fill(line_, run.begin, run.end, color);
-    fill(pale_line_, run.begin, run.end, inner);
-    fill(edge_line_, run.begin, run.end, rim);
-    if (!is_edged) continue;
-    for (std::vector<QRgb>* const out : {&line_, &pale_line_}) {
-      fill(*out, run.begin, run.begin + edge, rim);
-      fill(*out, run.end - edge, run.end, rim);
-    }
+  StripLines waits;
+  if (has_waits) {
+    // Waits are lower than work.
+    const int inset = static_cast<int>(std::lround((lines.bottom - lines.top) * kWaitInset));
+    waits = {lines.top + inset, lines.bottom - inset};
+    of.waits = pixels();
+    std::fill(of.waits.begin(), of.waits.end(), 0U);
+  }
+  fill_lines(of, runs, colors, look);
+  Layer inner;
+  inner.kind = look.is_hatched ? Layer::kHatchedWhole : Layer::kWhole;
+  inner.strokes = of.inner.data();
+  inner.between = look.is_hatched ? of.between.data() : of.inner.data();
+  inner.hatch_start = ((phase % hatch_period_) + hatch_period_) % hatch_period_;
+  if (is_whole) {
+    add_whole_bars(of, runs, lines, waits, inner);
+  } else {
+    add_some_bars(of, lines, waits, inner);
   }
 }
 
-/// Calls `draw(columns, top, bottom)` for runs that touch, together. Waits are lower than work.
-template <typename Draw>
-void BarStrip::draw_stretches(std::span<const PixelRun> runs, StripLines lines, Draw draw) {
-  const int inset = static_cast<int>(std::lround((lines.bottom - lines.top) * kWaitInset));
-  for (size_t first = 0; first < runs.size();) {
-    PixelRun stretch = runs[first];
-    const bool is_wait = stretch.of_class == kWaitClass;
-    size_t last = first + 1;
-    while (last < runs.size() && runs[last].begin == stretch.end &&
-           (runs[last].of_class == kWaitClass) == is_wait) {
-      stretch.end = runs[last++].end;
+/// Where nothing lies below but the ground, its pixels are part of the lines.
+void BarStrip::add_whole_bars(const BarLines& of, std::span<const PixelRun> runs, StripLines lines,
+                              StripLines waits, Layer inner) {
+  if (of.waits.empty()) return add_bands(inner, of.edge.data(), lines);
+  // Above and below the waits there is ground in their columns.
+  const BarLines apart = bar_lines(!of.between.empty());
+  const std::array<std::pair<std::span<QRgb>, std::span<QRgb>>, 3> copies = {
+      {{of.inner, apart.inner}, {of.edge, apart.edge}, {of.between, apart.between}}};
+  for (const auto& [from, to] : copies) {
+    std::copy(from.begin(), from.end(), to.begin());
+    for (const PixelRun& run : runs) {
+      if (run.of_class != kWaitClass || to.empty()) continue;
+      std::copy(ground_.begin() + run.begin, ground_.begin() + run.end, to.begin() + run.begin);
     }
-    draw(stretch, lines.top + (is_wait ? inset : 0), lines.bottom - (is_wait ? inset : 0));
-    first = last;
   }
+  Layer outer = inner;
+  outer.strokes = apart.inner.data();
+  outer.between = apart.between.empty() ? apart.inner.data() : apart.between.data();
+  add_bands(outer, apart.edge.data(), lines);
+  add_layer(inner, waits.top, waits.bottom);
+  Layer rim = inner;
+  rim.kind = inner.kind == Layer::kHatchedWhole ? Layer::kHatchedSome : Layer::kSome;
+  rim.cover = of.waits.data();
+  rim.between = of.edge.data();
+  const int edge = std::min(device_length(1, ratio_, 1), (waits.bottom - waits.top + 1) / 2);
+  add_layer(rim, waits.top, waits.top + edge);
+  add_layer(rim, std::max(waits.top + edge, waits.bottom - edge), waits.bottom);
 }
 
-void BarStrip::fill_hatch(int period, int stroke) {
-  if (hatch_.size() == static_cast<size_t>(width_ + period)) return;
-  hatch_.resize(static_cast<size_t>(width_ + period));
-  for (size_t x = 0; x < hatch_.size(); ++x) {
-    hatch_[x] = static_cast<int>(x) % period < stroke ? 0xFFFFFFFFU : 0U;
-  }
+/// Over bars that were added before.
+void BarStrip::add_some_bars(const BarLines& of, StripLines lines, StripLines waits, Layer inner) {
+  inner.kind = inner.kind == Layer::kHatchedWhole ? Layer::kHatchedSome : Layer::kSome;
+  inner.cover = of.works.data();
+  add_bands(inner, of.edge.data(), lines);
+  if (of.waits.empty()) return;
+  inner.cover = of.waits.data();
+  add_bands(inner, of.edge.data(), waits);
 }
 
 void BarStrip::add_outline(std::span<const PixelRun> runs, StripLines lines, QRgb color) {
+  if (runs.empty()) return;
   // Neighbours on the path make one line of two sides.
-  const int side = std::max(1, static_cast<int>(std::lround(ratio_)));
-  const int thick = 2 * side;
+  const int side = device_length(1, ratio_, 1);
+  const int thick = std::min(2 * side, (lines.bottom - lines.top + 1) / 2);
+  const std::span<QRgb> colors = pixels();
+  const std::span<PixelMask> across = pixels(), along = pixels();
+  std::fill(colors.begin(), colors.end(), color);
+  std::fill(across.begin(), across.end(), 0U);
+  std::fill(along.begin(), along.end(), 0U);
+  const auto mark = [](std::span<PixelMask> mask, int begin, int end) {
+    for (int x = begin; x < end; ++x) mask[static_cast<size_t>(x)] = kAllBits;
+  };
   for (const PixelRun& run : runs) {
-    for (int y = lines.top; y < lines.bottom; ++y) {
-      QRgb* const out = line(y);
-      if (y < lines.top + thick || y >= lines.bottom - thick) {
-        std::fill(out + run.begin, out + run.end, color);
-      } else if (!run.is_folded && run.end - run.begin >= 3 * thick) {
-        std::fill(out + run.begin, out + run.begin + side, color);
-        std::fill(out + run.end - side, out + run.end, color);
-      }
-    }
+    mark(across, run.begin, run.end);
+    if (run.is_folded || run.end - run.begin < 6 * side) continue;
+    mark(along, run.begin, run.begin + side);
+    mark(along, run.end - side, run.end);
   }
+  Layer layer;
+  layer.kind = Layer::kSome;
+  layer.between = colors.data();
+  layer.cover = along.data();
+  add_layer(layer, lines.top + thick, lines.bottom - thick);
+  layer.cover = across.data();
+  add_layer(layer, lines.top, lines.top + thick);
+  add_layer(layer, std::max(lines.top + thick, lines.bottom - thick), lines.bottom);
 }
 
 void BarStrip::add_area(std::span<const float> values, StripLines lines, double zero_line,
                         double lines_per_unit, QRgb color, double opacity) {
   const int share = static_cast<int>(std::lround(256 * opacity));
-  const int rim = std::max(1, static_cast<int>(std::lround(ratio_)));
+  const int rim = device_length(1, ratio_, 1);
   const int zero = std::clamp(static_cast<int>(std::lround(zero_line)), lines.top, lines.bottom);
-  const auto columns = std::min<size_t>(values.size(), static_cast<size_t>(width_));
-  if (columns == 0 || lines.top >= lines.bottom) return;
+  const auto columns = static_cast<size_t>(width_);
+  if (values.size() < columns || lines.top >= lines.bottom) return;
+  const std::span<QRgb> inside = pixels();
   // What the area looks like over the ground, which is the same on all lines.
-  line_.resize(static_cast<size_t>(width_));
-  for (size_t x = 0; x < columns; ++x) line_[x] = mixed_rgb(ground_[x], color, share);
-  const auto end_of = [&](float value) {
-    const double at = std::max(-1.0, zero_line - value * lines_per_unit);
-    const int end = static_cast<int>(std::min(at, 1e6) + 0.5);
-    const bool is_hidden = end == zero && value != 0;  // Little is not nothing.
-    return std::clamp(is_hidden ? zero + (value > 0 ? -rim : rim) : end, lines.top, lines.bottom);
-  };
-  for (const bool is_up : {true, false}) {
-    // Columns from their end to the rim in the colour, and on to the zero line as area. The rim
-    // also joins a column to a lower one before or after it.
-    ends_.assign(columns, zero);
-    rims_.assign(columns, zero);
-    bool is_empty = true;
-    for (size_t x = 0; x < columns; ++x) {
-      const int end = end_of(values[x]);
-      if (is_up ? end < zero : end > zero) {
-        ends_[x] = end;
-        is_empty = false;
-      }
-    }
-    if (is_empty) continue;
-    for (size_t x = 0; x < columns; ++x) {
-      const int before = x > 0 ? ends_[x - 1] : zero;
-      rims_[x] = is_up ? std::min(zero, std::max(ends_[x] + rim, before))
-                       : std::max(zero, std::min(ends_[x] - rim, before));
-    }
-    const auto [top, bottom] = is_up ? std::pair(lines.top, zero) : std::pair(zero, lines.bottom);
-    for (int y = top; y < bottom; ++y) {
-      draw_area_line(y, columns, color, share > 0, is_up);
-    }
+  for (size_t x = 0; x < columns; ++x) {
+    inside[x] =
+        x > 0 && ground_[x] == ground_[x - 1] ? inside[x - 1] : mixed_rgb(ground_[x], color, share);
   }
+  const std::span<int32_t> ends = numbers();
+  int lowest = zero, highest = zero;
+  for (size_t x = 0; x < columns; ++x) {
+    const double at = std::max(-1.0, zero_line - values[x] * lines_per_unit);
+    int end = static_cast<int>(std::min(at, 1e6) + 0.5);
+    // Little is not nothing.
+    if (end == zero && values[x] != 0) end += values[x] > 0 ? -rim : rim;
+    ends[x] = std::clamp(end, lines.top, lines.bottom);
+    lowest = std::min(lowest, ends[x]);
+    highest = std::max(highest, ends[x]);
+  }
+  Layer look;
+  look.kind = Layer::kArea;
+  look.strokes = inside.data();
+  look.rim = color;
+  look.has_inside = share > 0;
+  if (lowest < zero) add_area_side(ends, {lines.top, zero}, zero, look);
+  look.is_mirrored = true;
+  if (highest > zero) add_area_side(ends, {zero, lines.bottom}, zero, look);
 }
 
-/// One line of an area of which `ends_` and `rims_` say where its columns are.
-void BarStrip::draw_area_line(int y, size_t columns, QRgb color, bool has_area, bool is_up) {
-  QRgb* __restrict const out = line(y);
-  const int* __restrict const ends = ends_.data();
-  const int* __restrict const rims = rims_.data();
-  const QRgb* __restrict const area = line_.data();
-  // All bits set where a condition holds.
-  const auto all = [](bool holds) { return holds ? 0xFFFFFFFFU : 0U; };
-  const QRgb fill = all(has_area);
-  const int sign = is_up ? 1 : -1;
-  const int at = is_up ? y : -y - 1;
-  for (size_t x = 0; x < columns; ++x) {
-    const QRgb inside = all(at >= sign * ends[x]);
-    const QRgb on_rim = inside & all(at < sign * rims[x]);
-    const QRgb in_area = inside & ~on_rim & fill;
-    out[x] = (out[x] & ~(on_rim | in_area)) | (color & on_rim) | (area[x] & in_area);
+/// Columns from their end to the rim in the colour, and on to the zero line as area. The rim also
+/// joins a column to a lower one before or after it.
+void BarStrip::add_area_side(std::span<const int32_t> ends, StripLines lines, int zero,
+                             const Layer& look) {
+  const std::span<int32_t> own = numbers(), rims = numbers();
+  const int rim = device_length(1, ratio_, 1);
+  const bool is_up = !look.is_mirrored;
+  int before = zero;
+  for (size_t x = 0; x < own.size(); ++x) {
+    own[x] = is_up ? std::min(ends[x], zero) : std::max(ends[x], zero);
+    rims[x] = is_up ? std::min(zero, std::max(own[x] + rim, before))
+                    : std::max(zero, std::min(own[x] - rim, before));
+    before = own[x];
   }
+  Layer layer = look;
+  layer.ends = own.data();
+  layer.rims = rims.data();
+  add_layer(layer, lines.top, lines.bottom);
 }
 
 void BarStrip::add_line(int y, QRgb color) {
-  if (y < 0 || y >= height_) return;
-  std::fill(line(y), line(y) + width_, color);
+  Layer layer;
+  const std::span<QRgb> whole = pixels();
+  std::fill(whole.begin(), whole.end(), color);
+  layer.between = whole.data();
+  add_layer(layer, y, y + 1);
 }
+
+void BarStrip::add_label(const StripLabel& label) { labels_.push_back(label); }
 
 }  // namespace ring::gui

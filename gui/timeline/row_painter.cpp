@@ -104,6 +104,12 @@ void TimelinePainter::find_target(const QPainter& painter) {
             top * target_stride_ + left;
 }
 
+/// Whether the picture has no place in the caches of most machines.
+bool TimelinePainter::is_large() const {
+  constexpr double kManyPixels = 4e6;
+  return size_.width() * style_.pixel_ratio * size_.height() * style_.pixel_ratio > kManyPixels;
+}
+
 /// From the end of the row above to the end of this one's gap, so that strips tile the plot.
 void TimelinePainter::paint_row(QPainter& painter, const LayoutRow& row, bool is_banded) {
   const TimelineLayout& layout = *scene_.layout;
@@ -129,7 +135,7 @@ void TimelinePainter::paint_row(QPainter& painter, const LayoutRow& row, bool is
       target_ != nullptr && top >= geometry_.plot.top() && bottom <= geometry_.plot.bottom() + 1;
   if (is_direct) {
     cache_.strip.begin_at(target_ + device.top * target_stride_ + left, target_stride_, columns_,
-                          height, ratio, ground);
+                          height, ratio, ground, is_large());
   } else {
     cache_.strip.begin(columns_, height, ratio, ground);
   }
@@ -143,6 +149,7 @@ void TimelinePainter::paint_row(QPainter& painter, const LayoutRow& row, bool is
   } else {
     fill_curves(row, background);
   }
+  cache_.strip.finish();
   if (is_direct) return;
   painter.save();
   painter.scale(1 / ratio, 1 / ratio);
@@ -202,8 +209,8 @@ const TextMask& TimelinePainter::text_mask(const QString& text) {
     cache_.label_ratio = style_.pixel_ratio;
     cache_.label_font = style_.font;
   }
-  const auto found = cache_.labels.constFind(text);
-  if (found != cache_.labels.constEnd()) return *found;
+  const auto found = cache_.labels.find(text);
+  if (found != cache_.labels.end()) return found->second;
   QFont font = style_.font;
   font.setPointSizeF(font.pointSizeF() > 0 ? font.pointSizeF() * kLabelSize : 8);
   const QFontMetricsF metrics(font);
@@ -226,18 +233,7 @@ const TextMask& TimelinePainter::text_mask(const QString& text) {
       mask.alpha.push_back(static_cast<uint8_t>(qAlpha(line[x])));
     }
   }
-  return *cache_.labels.insert(text, std::move(mask));
-}
-
-void TimelinePainter::draw_label(const TextMask& mask, int left, int top, QRgb color) {
-  for (int y = 0; y < mask.height; ++y) {
-    if (top + y < 0 || top + y >= cache_.strip.height()) continue;
-    QRgb* const out = cache_.strip.line(top + y) + left;
-    const uint8_t* const alpha = mask.alpha.data() + static_cast<ptrdiff_t>(y) * mask.width;
-    for (int x = 0; x < mask.width; ++x) {
-      if (alpha[x] != 0) out[x] = mixed_rgb(out[x], color, alpha[x] + (alpha[x] >> 7));
-    }
-  }
+  return cache_.labels.emplace(text, std::move(mask)).first->second;
 }
 
 /// Names the bars that have room for it. On hatching the name stands on a plain ground.
@@ -254,19 +250,19 @@ void TimelinePainter::fill_labels(std::span<const PixelRun> runs, StripLines lin
     if (label.isEmpty()) continue;
     const TextMask& mask = text_mask(label);
     if (mask.width + 2 * pad > room) continue;
-    const int left = pixels.begin + (room - mask.width) / 2;
-    const int top = lines.top + (lines.bottom - lines.top - mask.height) / 2;
-    QRgb color = label_colors_[pixels.of_class];
+    StripLabel at;
+    at.mask = &mask;
+    at.left = pixels.begin + (room - mask.width) / 2;
+    at.top = lines.top + (lines.bottom - lines.top - mask.height) / 2;
+    at.color = label_colors_[pixels.of_class];
     if (origin == TimelineOrigin::kPredicted) {
-      for (int y = std::max(lines.top + pad / 4, top);
-           y < std::min(lines.bottom - pad / 4, top + mask.height); ++y) {
-        QRgb* const out = cache_.strip.line(y);
-        std::fill(out + left - pad / 2, out + left + mask.width + pad / 2,
-                  colors.pale[pixels.of_class]);
-      }
-      color = colors_.text.rgb();
+      at.box = {std::max(lines.top + pad / 4, at.top),
+                std::min(lines.bottom - pad / 4, at.top + mask.height)};
+      at.box_pad = pad / 2;
+      at.box_color = colors.pale[pixels.of_class];
+      at.color = colors_.text.rgb();
     }
-    draw_label(mask, left, top, color);
+    cache_.strip.add_label(at);
   }
 }
 

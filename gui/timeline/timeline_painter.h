@@ -3,12 +3,12 @@
 
 #include <QFont>
 #include <QFontMetricsF>
-#include <QHash>
 #include <QImage>
 #include <QString>
 #include <array>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,18 +21,12 @@ class QPainter;
 
 namespace ring::gui {
 
-/// The opacity of a text's pixels, drawn once and then blended into strips.
-struct TextMask {
-  int width = 0, height = 0;
-  std::vector<uint8_t> alpha;
-};
-
 /// What is kept from one frame to the next: room and small pictures.
 struct PaintCache {
   BarStrip strip;
   std::vector<PixelRun> runs;
   std::vector<float> values;
-  QHash<QString, TextMask> labels;
+  std::unordered_map<QString, TextMask> labels;
   double label_ratio = 0;
   QFont label_font;
   /// A part of the view that changes rarely, with what it was drawn from.
@@ -82,6 +76,7 @@ class TimelinePainter {
   // row_painter.cpp
   void paint_rows(QPainter& painter);
   void find_target(const QPainter& painter);
+  bool is_large() const;
   void paint_row(QPainter& painter, const LayoutRow& row, bool is_banded);
   void fill_bars(const LayoutRow& row, const BarColors& colors);
   void fill_line(const LayoutRow& row, TimelineOrigin origin, const BarColors& colors);
@@ -90,7 +85,6 @@ class TimelinePainter {
   void fill_curves(const LayoutRow& row, const QColor& background);
   void cut_after_run(TimelineOrigin origin, std::span<float> values) const;
   QColor curve_color(const LayoutRow& row, bool is_over) const;
-  void draw_label(const TextMask& mask, int x, int y, QRgb color);
   const TextMask& text_mask(const QString& text);
   std::vector<QRgb> ground_line(const QColor& background) const;
   // row_shapes.cpp
