@@ -233,7 +233,7 @@ void SimulationEngine::reach_next_point(uint32_t number) {
 }
 
 /// What the next event will touch comes into the cache meanwhile, and for those after it the first
-/// step towards that.
+/// steps towards that.
 void SimulationEngine::prefetch_next() const {
   if (events_.empty()) return;
   const auto lane_count = static_cast<EventQueue::Slot>(lanes_.size());
@@ -241,15 +241,27 @@ void SimulationEngine::prefetch_next() const {
     if (slot < lane_count) {
       __builtin_prefetch(&lanes_[slot]);
     } else {
-      fluid_.prefetch(static_cast<int>(slot - lane_count));
+      prefetch_flow_end(fluid_.first_to_end(static_cast<int>(slot - lane_count)));
     }
   });
   const EventQueue::Slot next = events_.next_slot();
-  if (next >= lane_count) {
-    prefetch_flow_end(fluid_.first_to_end(static_cast<int>(next - lane_count)));
+  if (next < lane_count) {
+    prefetch_lane_end(next);
     return;
   }
-  const Lane& lane = lanes_[next];
+  const Fluid::Token token = fluid_.first_to_end(static_cast<int>(next - lane_count));
+  if (token == Fluid::kNoToken) return;
+  if (token < lane_count) {
+    prefetch_lane_end(token);
+    return;
+  }
+  const Message& message = messages_[token - lane_count];
+  if (message.sender != kNone) prefetch_lane_end(message.sender);
+  if (message.receiver != kNone) prefetch_lane_end(message.receiver);
+}
+
+void SimulationEngine::prefetch_lane_end(uint32_t number) const {
+  const Lane& lane = lanes_[number];
   __builtin_prefetch(&ops_[lane.first_op]);
   __builtin_prefetch(&lanes_[lane.rank * lanes_per_rank_]);
   recorder_.prefetch(static_cast<int>(lane.rank));

@@ -124,8 +124,12 @@ class SimulationEngine {
 
   // engine_fetch.cpp: how ops come from their streams into the lanes.
   bool fetch(uint32_t rank);
-  void append(uint32_t rank, const Op& op, std::span<const LanePoint> deps);
-  void require_valid(uint32_t rank, const Op& op, std::span<const LanePoint> deps) const;
+  void append(uint32_t rank, int64_t index, const Op& op, std::span<const LanePoint> deps,
+              Lane& lane);
+  bool is_valid(const Op& op, std::span<const LanePoint> deps, const Lane* lanes) const;
+  bool is_earlier(const LanePoint& point, const Lane* lanes) const;
+  [[noreturn]] void refuse(uint32_t rank, int64_t index, const Op& op,
+                           std::span<const LanePoint> deps) const;
   double work_of(uint32_t rank, int64_t index, const Op& op) const;
 
   // engine_ops.cpp: computation.
@@ -169,6 +173,7 @@ class SimulationEngine {
   }
   const PendingOp& op_of(const Lane& lane) const { return ops_[lane.first_op]; }
   void prefetch_next() const;
+  void prefetch_lane_end(uint32_t lane) const;
   void prefetch_flow_end(Fluid::Token token) const;
 
   const ProgramSource& source_;

@@ -8,6 +8,12 @@
 
 namespace ring {
 
+namespace {
+
+bool is_transfer(OpKind kind) { return kind == OpKind::kSend || kind == OpKind::kReceive; }
+
+}  // namespace
+
 /// Fetches the next ops of the rank; false when there are none.
 bool SimulationEngine::fetch(uint32_t rank) {
   Feed& feed = feeds_[rank];
@@ -18,22 +24,25 @@ bool SimulationEngine::fetch(uint32_t rank) {
     feed.stream.reset();
     return false;
   }
+  Lane* const lanes = &lanes_[rank * lanes_per_rank_];
   for (const Op& op : batch_.ops) {
-    append(rank, op, {batch_.deps.data() + op.dep_begin, static_cast<size_t>(op.dep_count)});
+    const std::span<const LanePoint> deps(batch_.deps.data() + op.dep_begin,
+                                          static_cast<size_t>(op.dep_count));
+    const int64_t index = feed.fetched++;
+    if (!is_valid(op, deps, lanes)) refuse(rank, index, op, deps);
+    append(rank, index, op, deps, lanes[op.lane]);
   }
   return true;
 }
 
-void SimulationEngine::append(uint32_t rank, const Op& op, std::span<const LanePoint> deps) {
-  require_valid(rank, op, deps);
-  const int64_t index = feeds_[rank].fetched++;
+void SimulationEngine::append(uint32_t rank, int64_t index, const Op& op,
+                              std::span<const LanePoint> deps, Lane& lane) {
   const uint32_t slot = ops_.take(op, work_of(rank, index, op), deps);
   if (recorder_.keeps_timeline()) {
     ops_.details(slot) = {index, op.flops, op.step, op.kv_shard, 0, 0};
   }
   flops_ += op.flops;
   if (op.kind == OpKind::kSend) bytes_sent_ += op.bytes;
-  Lane& lane = lane_at(rank * lanes_per_rank_ + static_cast<uint32_t>(op.lane));
   ++lane.fetched;
   if (lane.first_op == kNone) {
     lane.first_op = slot;
@@ -45,34 +54,47 @@ void SimulationEngine::append(uint32_t rank, const Op& op, std::span<const LaneP
 
 double SimulationEngine::work_of(uint32_t rank, int64_t index, const Op& op) const {
   const int of_rank = static_cast<int>(rank);
-  if (op.kind != OpKind::kSend && op.kind != OpKind::kReceive) {
-    return model_.compute_work_ps(of_rank, index, op);
-  }
+  if (!is_transfer(op.kind)) return model_.compute_work_ps(of_rank, index, op);
   return copies_ ? model_.copy_work_ps(of_rank, index, op.bytes)
                  : model_.link_work(of_rank, index, op.bytes);
 }
 
-void SimulationEngine::require_valid(uint32_t rank, const Op& op,
-                                     std::span<const LanePoint> deps) const {
-  const auto fail = [&](const std::string& why) {
-    throw_usage(fmt::format("op r{}:{} ({}): {}", rank, feeds_[rank].fetched, name(op.kind), why));
+bool SimulationEngine::is_valid(const Op& op, std::span<const LanePoint> deps,
+                                const Lane* lanes) const {
+  if (static_cast<uint32_t>(op.lane) >= lanes_per_rank_ || (op.bytes | op.fixed_ps) < 0) {
+    return false;
+  }
+  if (is_transfer(op.kind) && static_cast<uint32_t>(op.peer) >= static_cast<uint32_t>(all_ranks_)) {
+    return false;
+  }
+  for (const LanePoint& dep : deps) {
+    if (!is_earlier(dep, lanes)) return false;
+  }
+  return true;
+}
+
+/// Of the lanes of a rank.
+bool SimulationEngine::is_earlier(const LanePoint& point, const Lane* lanes) const {
+  return static_cast<uint32_t>(point.lane) < lanes_per_rank_ && point.position >= 0 &&
+         point.position < lanes[point.lane].fetched;
+}
+
+/// Says why an op is not valid.
+void SimulationEngine::refuse(uint32_t rank, int64_t index, const Op& op,
+                              std::span<const LanePoint> deps) const {
+  const auto said = [&](const std::string& why) {
+    return fmt::format("op r{}:{} ({}): {}", rank, index, name(op.kind), why);
   };
   if (static_cast<uint32_t>(op.lane) >= lanes_per_rank_) {
-    fail(fmt::format("there is no lane {}", op.lane));
+    throw_usage(said(fmt::format("there is no lane {}", op.lane)));
   }
-  const bool is_transfer = op.kind == OpKind::kSend || op.kind == OpKind::kReceive;
-  if (is_transfer && static_cast<uint32_t>(op.peer) >= static_cast<uint32_t>(all_ranks_)) {
-    fail(fmt::format("there is no rank {}", op.peer));
-  }
-  if (op.bytes < 0 || op.fixed_ps < 0) fail("a size or time is negative");
-  const Lane* const lanes = &lanes_[rank * lanes_per_rank_];
+  if (op.bytes < 0 || op.fixed_ps < 0) throw_usage(said("a size or time is negative"));
   for (const LanePoint& dep : deps) {
-    if (static_cast<uint32_t>(dep.lane) >= lanes_per_rank_ || dep.position < 0 ||
-        dep.position >= lanes[dep.lane].fetched) {
-      fail(fmt::format("it depends on number {} of lane {}, which is no earlier op", dep.position,
-                       dep.lane));
-    }
+    if (is_earlier(dep, &lanes_[rank * lanes_per_rank_])) continue;
+    throw_usage(said(fmt::format("it depends on number {} of lane {}, which is no earlier op",
+                                 dep.position, dep.lane)));
   }
+  throw_usage(said(fmt::format("there is no rank {}", op.peer)));
 }
 
 }  // namespace ring

@@ -205,22 +205,13 @@ int MachineModel::sharers_of(int rank) const {
   return processors > 0 ? (ranks - 1 - rank % processors) / processors + 1 : 1;
 }
 
-double MachineModel::compute_work_ps(int rank, int64_t index, const Op& op) const {
-  const double factor = slowness_[static_cast<size_t>(rank)];
-  const double noise = noise_.is_on() ? noise_.of_op(rank, index) : 1;
-  if (op.kind == OpKind::kCompute) return static_cast<double>(op.fixed_ps) * factor * noise;
-  return op_seconds(machine_, problem_, op, sharers_of(rank)) / kPerPicosecond * factor * noise;
+double MachineModel::alone_ps(int rank, const Op& op) const {
+  return op_seconds(machine_, problem_, op, sharers_of(rank)) / kPerPicosecond;
 }
 
 double MachineModel::copy_work_ps(int rank, int64_t index, Bytes bytes) const {
-  const double noise = noise_.is_on() ? noise_.of_op(rank, index) : 1;
   return byte_seconds(machine_.copy, bytes, "copy rate") / kPerPicosecond *
-         slowness_[static_cast<size_t>(rank)] * noise;
-}
-
-double MachineModel::link_work(int rank, int64_t index, Bytes bytes) const {
-  const double noise = noise_.is_on() ? noise_.of_op(rank, index) : 1;
-  return static_cast<double>(bytes) * noise;
+         slowness_[static_cast<size_t>(rank)] * noise_of(rank, index);
 }
 
 }  // namespace ring

@@ -46,11 +46,17 @@ class MachineModel {
   Path path(int source, int destination);
 
   /// Work of op `index` of `rank`: picoseconds of a computation, noise included.
-  double compute_work_ps(int rank, int64_t index, const Op& op) const;
+  double compute_work_ps(int rank, int64_t index, const Op& op) const {
+    const double factor = slowness_[static_cast<size_t>(rank)] * noise_of(rank, index);
+    return factor *
+           (op.kind == OpKind::kCompute ? static_cast<double>(op.fixed_ps) : alone_ps(rank, op));
+  }
   /// Work of copying the bytes of a send or receive on a processor.
   double copy_work_ps(int rank, int64_t index, Bytes bytes) const;
   /// Bytes of a send, times noise.
-  double link_work(int rank, int64_t index, Bytes bytes) const;
+  double link_work(int rank, int64_t index, Bytes bytes) const {
+    return static_cast<double>(bytes) * noise_of(rank, index);
+  }
   Picoseconds wakeup_ps() const { return wakeup_ps_; }
   Picoseconds start_ps(int rank) const { return start_ps_[static_cast<size_t>(rank)]; }
 
@@ -58,6 +64,10 @@ class MachineModel {
   const Topology& topology() const { return disturbed_ ? *disturbed_ : machine_.topology; }
 
  private:
+  double noise_of(int rank, int64_t index) const {
+    return noise_.is_on() ? noise_.of_op(rank, index) : 1;
+  }
+  double alone_ps(int rank, const Op& op) const;
   void apply(const Disturbances& disturbances, int ranks);
   std::vector<int> links_between(int from, int to) const;
   int carrier_resource(CarrierId carrier);

@@ -34,21 +34,26 @@ class RingScenarioStream : public RankStream {
     const int32_t after = rank_ + 1 < scenario.ranks ? rank_ + 1 : 0;
     const int32_t before = rank_ > 0 ? rank_ - 1 : scenario.ranks - 1;
     const int32_t messages = scenario.messages;
-    for (int32_t m = 0; m < messages; ++m) transfer(OpKind::kSend, 1 + m, after, m, batch);
-    Op& compute = append(kComputeLane, batch);
-    compute.lane_position = messages > 1 ? 2 * int64_t{step_} : step_;
-    compute.fixed_ps = scenario.compute_ps + (scenario.is_irregular ? extra_ps(rank_, step_) : 0);
+    const bool joins = messages > 1;
+    batch.ops.assign(static_cast<size_t>(2 * messages + (joins ? 2 : 1)), plan_.blank);
+    Op* op = batch.ops.data();
+    for (int32_t m = 0; m < messages; ++m) transfer(*op++, OpKind::kSend, 1 + m, after, m, batch);
+    place(*op, kComputeLane, batch);
+    op->lane_position = joins ? 2 * int64_t{step_} : step_;
+    op->fixed_ps = scenario.compute_ps + (scenario.is_irregular ? extra_ps(rank_, step_) : 0);
+    ++op;
     for (int32_t m = 0; m < messages; ++m) {
-      transfer(OpKind::kReceive, 1 + messages + m, before, m, batch);
+      transfer(*op++, OpKind::kReceive, 1 + messages + m, before, m, batch);
     }
-    if (messages > 1) join(batch);
+    if (joins) join(*op, batch);
     ++step_;
     return true;
   }
 
  private:
-  void transfer(OpKind kind, int32_t lane, int32_t peer, int64_t message, OpBatch& batch) {
-    Op& op = append(lane, batch);
+  void transfer(Op& op, OpKind kind, int32_t lane, int32_t peer, int64_t message,
+                OpBatch& batch) const {
+    place(op, lane, batch);
     op.kind = kind;
     op.protocol = plan_.scenario.protocol;
     op.peer = peer;
@@ -56,31 +61,29 @@ class RingScenarioStream : public RankStream {
     op.bytes = plan_.message_bytes;
   }
 
-  /// An op in place, after the step before this one.
-  Op& append(int32_t lane, OpBatch& batch) const {
-    batch.ops.push_back(plan_.blank);
-    Op& op = batch.ops.back();
+  /// Onto its lane, after the step before this one.
+  void place(Op& op, int32_t lane, OpBatch& batch) const {
     op.lane = lane;
     op.lane_position = step_;
     op.step = step_;
-    op.dep_begin = static_cast<int64_t>(batch.deps.size());
-    if (step_ == 0) return op;
+    const size_t first = batch.deps.size();
+    op.dep_begin = static_cast<int64_t>(first);
+    if (step_ == 0) return;
     if (plan_.scenario.messages > 1) {
-      if (lane == kComputeLane) return op;
+      if (lane == kComputeLane) return;
       batch.deps.push_back({kComputeLane, 2 * int64_t{step_} - 1});
       op.dep_count = 1;
-      return op;
-    }
-    for (int32_t other = 0; other < 3; ++other) {
-      if (other != lane) batch.deps.push_back({other, step_ - 1});
+      return;
     }
     op.dep_count = 2;
-    return op;
+    batch.deps.resize(first + 2);
+    LanePoint* dep = &batch.deps[first];
+    for (int32_t other = 0; other < 3; ++other) {
+      if (other != lane) *dep++ = {other, step_ - 1};
+    }
   }
 
-  void join(OpBatch& batch) const {
-    batch.ops.push_back(plan_.blank);
-    Op& op = batch.ops.back();
+  void join(Op& op, OpBatch& batch) const {
     op.step = step_;
     op.lane_position = 2 * int64_t{step_} + 1;
     op.dep_begin = static_cast<int64_t>(batch.deps.size());
