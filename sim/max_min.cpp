@@ -97,7 +97,8 @@ void MaxMinSystem::solve(std::vector<int>& changed) {
   touched_.clear();
 }
 
-/// The common case: nobody else uses any of the group's resources.
+/// The common case: nobody else uses any of the group's resources. They count as visited then: a
+/// group that has just left one of them must not solve this one again.
 bool MaxMinSystem::solve_alone(Group& group) {
   const size_t own = group.flows > 0 ? 1 : 0;
   double rate = std::min(group.cap, kUnlimited);
@@ -105,6 +106,9 @@ bool MaxMinSystem::solve_alone(Group& group) {
     const Resource& resource = resources_[static_cast<size_t>(use.resource)];
     if (resource.uses.size() != own) return false;
     if (own > 0) rate = std::min(rate, resource.capacity / group.flows);
+  }
+  for (const Use& use : uses_of(group)) {
+    resources_[static_cast<size_t>(use.resource)].visit = visit_;
   }
   group.rate = own > 0 ? rate : 0;
   ++solved_groups_;

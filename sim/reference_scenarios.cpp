@@ -35,8 +35,9 @@ class RingScenarioStream : public RankStream {
     const int32_t before = rank_ > 0 ? rank_ - 1 : scenario.ranks - 1;
     const int32_t messages = scenario.messages;
     const bool joins = messages > 1;
-    batch.ops.assign(static_cast<size_t>(2 * messages + (joins ? 2 : 1)), plan_.blank);
-    Op* op = batch.ops.data();
+    const size_t first = batch.ops.size();
+    batch.ops.resize(first + static_cast<size_t>(2 * messages + (joins ? 2 : 1)), plan_.blank);
+    Op* op = &batch.ops[first];
     for (int32_t m = 0; m < messages; ++m) transfer(*op++, OpKind::kSend, 1 + m, after, m, batch);
     place(*op, kComputeLane, batch);
     op->lane_position = joins ? 2 * int64_t{step_} : step_;

@@ -123,6 +123,60 @@ TEST(MaxMin, EqualsProgressiveFillingOnRandomSystems) {
   }
 }
 
+// The one that stays is solved before the one that leaves is looked at, and is then alone.
+TEST(MaxMin, OneStaysWhereAnotherLeaves) {
+  MaxMinSystem system;
+  const int first = system.add_resource(6), second = system.add_resource(8);
+  const int stays = system.add_group(Ids{first, second}, MaxMinSystem::kNoCap);
+  const int leaves = system.add_group(Ids{first, second}, MaxMinSystem::kNoCap);
+  system.set_flows(stays, 1);
+  system.set_flows(leaves, 1);
+  EXPECT_EQ(rates(system, 2), (std::vector<double>{3, 3}));
+  system.set_flows(stays, 2);
+  system.set_flows(leaves, 0);
+  EXPECT_EQ(rates(system, 2), (std::vector<double>{3, 0}));
+  system.set_flows(stays, 1);
+  EXPECT_EQ(rates(system, 2), (std::vector<double>{6, 0}));
+}
+
+TEST(MaxMin, EveryChangeOfRandomSystemsEqualsProgressiveFilling) {
+  std::mt19937 random(11);
+  const auto below = [&](size_t n) { return static_cast<int>(random() % n); };
+  for (int round = 0; round < 300; ++round) {
+    MaxMinSystem system;
+    std::vector<double> capacity(1 + static_cast<size_t>(below(5)));
+    for (double& value : capacity) system.add_resource(value = 1 + below(50));
+    std::vector<Ids> paths(1 + static_cast<size_t>(below(8)));
+    std::vector<int> flows(paths.size(), 0);
+    for (Ids& path : paths) {
+      for (size_t link = 0; link < capacity.size(); ++link) {
+        if (below(2) == 0) path.push_back(static_cast<int>(link));
+      }
+      if (path.empty()) path.push_back(below(capacity.size()));
+      system.add_group(path, MaxMinSystem::kNoCap);
+    }
+    for (int change = 0; change < 40; ++change) {
+      for (int several = below(4); several >= 0; --several) {
+        const int group = below(paths.size());
+        flows[static_cast<size_t>(group)] = below(3);
+        system.set_flows(group, flows[static_cast<size_t>(group)]);
+      }
+      const std::vector<double> found = rates(system, static_cast<int>(paths.size()));
+      std::vector<Ids> present;
+      for (size_t i = 0; i < paths.size(); ++i) {
+        present.insert(present.end(), static_cast<size_t>(flows[i]), paths[i]);
+      }
+      const std::vector<double> expected = fill(present, capacity);
+      size_t at = 0;
+      for (size_t i = 0; i < paths.size(); ++i) {
+        if (flows[i] == 0) continue;
+        ASSERT_NEAR(found[i], expected[at], 1e-9 * 50) << "round " << round << " group " << i;
+        at += static_cast<size_t>(flows[i]);
+      }
+    }
+  }
+}
+
 /// When each flow of the network ends, in seconds, by filling anew at every start and end.
 std::vector<double> ends_by_filling(const RandomNetwork& network) {
   std::vector<double> capacity;
