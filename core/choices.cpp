@@ -88,6 +88,49 @@ std::vector<ChoiceForm> strategy_forms(int ranks) {
   return forms;
 }
 
+namespace {
+
+// A new enumerator is missing in a switch below, which is an error, and then belongs in the list.
+constexpr DType kDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
+constexpr Pass kPasses[] = {Pass::kForward, Pass::kForwardBackward, Pass::kBackward};
+
+constexpr size_t place_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return 0;
+    case DType::kBF16:
+      return 1;
+    case DType::kF16:
+      return 2;
+  }
+  return std::size(kDTypes);
+}
+constexpr size_t place_of(Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return 0;
+    case Pass::kForwardBackward:
+      return 1;
+    case Pass::kBackward:
+      return 2;
+  }
+  return std::size(kPasses);
+}
+
+template <typename T, size_t kCount>
+constexpr bool is_in_order(const T (&list)[kCount]) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (place_of(list[i]) != i) return false;
+  }
+  return true;
+}
+static_assert(is_in_order(kDTypes) && is_in_order(kPasses));
+
+}  // namespace
+
+std::span<const DType> all_dtypes() { return kDTypes; }
+std::span<const Pass> all_passes() { return kPasses; }
+
 std::string_view kind_of(std::string_view text) { return text.substr(0, text.find(':')); }
 
 std::string_view parameter_of(std::string_view text) {

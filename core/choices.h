@@ -27,6 +27,10 @@ std::vector<ChoiceForm> partition_forms(int64_t seq_len, int ranks);
 /// must.
 std::vector<ChoiceForm> strategy_forms(int ranks);
 
+/// Every data type and every pass that a problem can have.
+std::span<const DType> all_dtypes();
+std::span<const Pass> all_passes();
+
 /// "window:4096" -> "window".
 std::string_view kind_of(std::string_view text);
 /// "window:4096" -> "4096"; empty without a colon.

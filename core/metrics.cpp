@@ -143,8 +143,10 @@ std::string describe_balance(const Metrics& metrics) {
   };
   static constexpr double kBalanced = 0.05;
   if (metrics.imbalance < kBalanced) {
-    return fmt::format("balanced: every rank computes {:.0f} to {:.0f} % of the time",
-                       share(metrics.idlest_rank), share(metrics.busiest_rank));
+    const std::string least = fmt::format("{:.0f}", share(metrics.idlest_rank));
+    const std::string most = fmt::format("{:.0f}", share(metrics.busiest_rank));
+    return fmt::format("balanced: every rank computes {} % of the time",
+                       least == most ? most : least + " to " + most);
   }
   return fmt::format(
       "unbalanced: rank {} computes {:.0f} % of the time, rank {} {:.0f} %; the "

@@ -8,13 +8,12 @@
 #include <algorithm>
 
 #include "core/wording.h"
+#include "gui/paint/text.h"
 #include "gui/session/workspace.h"
 
 namespace ring::gui {
 
 namespace {
-
-QString qt(const std::string& text) { return QString::fromStdString(text); }
 
 /// Label above, value below would cost height; a table keeps both in sight.
 QString table_of(const std::vector<Fact>& facts) {
@@ -63,12 +62,17 @@ AnswersDock::AnswersDock(Workspace& workspace, QWidget* parent)
   large.setBold(true);
   time_->setFont(large);
   add(interval_, prediction, tr("Interval"));
+  interval_->setToolTip(
+      tr("A calibrated profile states how much its times vary, which gives the "
+         "interval. Jitter, below What if, assumes so much for any profile."));
   add(measured_, prediction, tr("Measured time"));
   add(refusal_, prediction, tr("Why there is no prediction"));
   refusal_->setStyleSheet(QStringLiteral("color: #D55E00; font-weight: bold;"));
   add(bottleneck_, prediction, tr("Bottleneck"));
   add(machine_, prediction, tr("Machine"));
   add(warnings_, prediction, tr("Warnings"));
+  questions_ = new QuestionList(content_);
+  add_section(tr("Questions"))->layout()->addWidget(questions_);
   add(metrics_, add_section(tr("Overlap")), tr("Overlap"));
   QGroupBox* memory = add_section(tr("Memory"));
   memory_ = new QProgressBar(content_);
@@ -97,6 +101,7 @@ AnswersDock::AnswersDock(Workspace& workspace, QWidget* parent)
   connect(&workspace_, &Workspace::planned, this, &AnswersDock::show_plan);
   connect(&workspace_, &Workspace::studied, this, &AnswersDock::show_study);
   connect(&workspace_, &Workspace::explained, this, &AnswersDock::show_reasons);
+  connect(&workspace_, &Workspace::answered, this, &AnswersDock::show_answers);
   connect(&workspace_, &Workspace::refused, this, &AnswersDock::show_refusal);
   show_refusal();
   show_selection({});
@@ -129,7 +134,12 @@ void AnswersDock::show_plan() {
     const double share = static_cast<double>(plan.bounds.rank_bytes) / capacity;
     memory_->setValue(static_cast<int>(std::min(1.0, share) * 1000));
   }
-  set_text(machine_, workspace_.machine_note());
+  // Long names of machines are broken between their parts, not within a unit.
+  QString note = workspace_.machine_note();
+  note.replace(QStringLiteral(","), QStringLiteral(",\u200b"));
+  note.replace(QStringLiteral(",\u200b "), QStringLiteral(", "));
+  note.replace(QStringLiteral("B/s"), QStringLiteral("B\u2060/\u2060s"));
+  set_text(machine_, note);
 }
 
 void AnswersDock::show_study() {
@@ -151,9 +161,12 @@ void AnswersDock::show_study() {
   metrics_->setText(table_of(metric_facts(study.result.metrics)));
   balance_->set_metrics(study.result.metrics);
   set_text(balance_text_, qt(describe_balance(study.result.metrics)));
+  questions_->set_answers({});
   effects_->setText(tr("working it out …"));
   reasons_->setText(tr("working it out …"));
 }
+
+void AnswersDock::show_answers() { questions_->set_answers(*workspace_.answers()); }
 
 void AnswersDock::show_measured() {
   const auto& measured = workspace_.measured();
@@ -163,9 +176,15 @@ void AnswersDock::show_measured() {
 
 void AnswersDock::show_reasons() {
   const StudyReasons& reasons = *workspace_.reasons();
-  set_text(interval_, reasons.interval.coverage > 0
-                          ? qt(describe(reasons.interval))
-                          : tr("no interval: the machine profile states no noise"));
+  set_text(interval_,
+           reasons.interval.coverage > 0
+               ? qt(describe(reasons.interval))
+               : tr("no interval: this profile is not calibrated, so its noise is not known"));
+  if (reasons.why.sentences.empty()) {
+    questions_->set_missing(qt(reasons.why.what_if_missing));
+    for (QLabel* label : {effects_, reasons_}) label->setText(qt(reasons.why.what_if_missing));
+    return;
+  }
   set_text(bottleneck_, tr("Spent on %1.").arg(qt(bottleneck_sentence(reasons.why.blame))));
   QString sentences;
   for (const std::string& sentence : reasons.why.sentences) {
@@ -189,6 +208,7 @@ void AnswersDock::show_refusal() {
   for (QLabel* label : {interval_, measured_, bottleneck_, machine_, warnings_})
     set_text(label, {});
   for (QLabel* label : {metrics_, effects_, reasons_}) label->setText(QStringLiteral("–"));
+  questions_->set_missing(QStringLiteral("–"));
   set_text(balance_text_, {});
   balance_->set_metrics({});
 }
@@ -233,7 +253,7 @@ QString AnswersDock::text() const {
         memory_text_, balance_text_, effects_, reasons_, bounds_, selection_}) {
     if (!label->text().isEmpty()) text += label->accessibleName() + ": " + label->text() + "\n";
   }
-  return text;
+  return text + questions_->text();
 }
 
 }  // namespace ring::gui

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gui/docks/answers_text.h"
+#include "gui/docks/question_list.h"
 #include "gui/docks/rank_bars.h"
 #include "gui/timeline/timeline_view.h"
 
@@ -32,11 +33,13 @@ class AnswersDock : public QDockWidget {
   void show_section(const QString& title);
   /// All that is shown, as text: for the clipboard, and for tests.
   QString text() const;
+  QuestionList& questions() { return *questions_; }
 
  private:
   void show_plan();
   void show_study();
   void show_reasons();
+  void show_answers();
   void show_refusal();
   void show_measured();
   QGroupBox* add_section(const QString& title);
@@ -53,6 +56,7 @@ class AnswersDock : public QDockWidget {
   QLabel* refusal_;
   QProgressBar* memory_;
   QLabel* memory_text_;
+  QuestionList* questions_;
   QLabel* metrics_;
   QLabel* bounds_;
   QLabel* effects_;

@@ -18,15 +18,12 @@
 #include "gui/docks/parameter_table.h"
 #include "gui/docks/slider_box.h"
 #include "gui/docks/wheel_guard.h"
+#include "gui/paint/text.h"
 #include "gui/session/workspace.h"
 
 namespace ring::gui {
 
 namespace {
-
-QString qt(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 QVBoxLayout* add_group(QVBoxLayout& column, ParameterGroup group) {
   auto* box = new QGroupBox(qt(title(group)));
@@ -161,15 +158,13 @@ void ParametersDock::build_problem(QVBoxLayout& column) {
                scenario.problem.mask = Mask::parse(text, scenario.problem.seq_len());
              });
   QComboBox& dtypes = add_list(column, "dtype", tr("Data type"), tr("Of Q, K, V and the output"));
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
-    dtypes.addItem(qt(name(dtype)));
+  for (const DType dtype : all_dtypes()) dtypes.addItem(qt(name(dtype)));
   connect(&dtypes, &QComboBox::activated, this, [this, &dtypes](int index) {
     const DType dtype = parse_dtype(dtypes.itemText(index).toStdString());
     workspace_.edit([&](Scenario& s) { s.problem.dtype = dtype; }, tr("data type"));
   });
   QComboBox& passes = add_list(column, "pass", tr("Pass"), tr("Forward, or gradients too"));
-  for (const Pass pass : {Pass::kForward, Pass::kForwardBackward, Pass::kBackward})
-    passes.addItem(qt(name(pass)));
+  for (const Pass pass : all_passes()) passes.addItem(qt(name(pass)));
   connect(&passes, &QComboBox::activated, this, [this, &passes](int index) {
     const Pass pass = parse_pass(passes.itemText(index).toStdString());
     workspace_.edit([&](Scenario& s) { s.problem.pass = pass; }, tr("pass"));

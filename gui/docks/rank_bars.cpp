@@ -48,7 +48,8 @@ int RankBars::shown_ranks() const {
 
 QSize RankBars::sizeHint() const {
   const bool is_cut = static_cast<int>(metrics_.ranks.size()) > shown_ranks();
-  return {240, (shown_ranks() + (is_cut ? 1 : 0)) * row_height()};
+  const int legend = shown_ranks() > 0 ? 1 : 0;
+  return {240, (shown_ranks() + (is_cut ? 1 : 0) + legend) * row_height()};
 }
 
 QSize RankBars::minimumSizeHint() const { return {140, sizeHint().height()}; }
@@ -79,12 +80,30 @@ void RankBars::paintEvent(QPaintEvent*) {
     part.setWidth(bar.width() * std::min(exposed, 1 - busy));
     painter.fillRect(part, op_color(OpKind::kSend));
   }
+  if (shown_ranks() > 0) paint_legend(painter, colors);
   const auto hidden = static_cast<int>(metrics_.ranks.size()) - shown_ranks();
   if (hidden > 0) {
     painter.setPen(colors.faint);
     painter.drawText(QRect(0, shown_ranks() * row_height(), this->width(), row_height()),
                      Qt::AlignVCenter, tr("and %1 more ranks").arg(hidden));
   }
+}
+
+/// What the colours mean, below everything else.
+void RankBars::paint_legend(QPainter& painter, const ThemeColors& colors) const {
+  const int y = height() - row_height();
+  int x = 0;
+  const auto add = [&](const QColor& color, const QString& text) {
+    const int side = fontMetrics().ascent() - 1;
+    painter.fillRect(QRect(x, y + (row_height() - side) / 2, side, side), color);
+    painter.setPen(colors.faint);
+    const int width = fontMetrics().horizontalAdvance(text);
+    painter.drawText(QRect(x + side + 4, y, width + 1, row_height()), Qt::AlignVCenter, text);
+    x += side + 4 + width + 10;
+  };
+  add(op_color(OpKind::kAttend), tr("computing"));
+  add(op_color(OpKind::kSend), tr("exposed messages"));
+  add(blended(colors.background, wait_color(), 0.35), tr("idle"));
 }
 
 }  // namespace ring::gui

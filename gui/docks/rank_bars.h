@@ -7,6 +7,8 @@
 #include "core/metrics.h"
 #include "gui/paint/theme.h"
 
+class QPainter;
+
 namespace ring::gui {
 
 class RankBars : public QWidget {
@@ -25,6 +27,7 @@ class RankBars : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  void paint_legend(QPainter& painter, const ThemeColors& colors) const;
   int row_height() const;
   int shown_ranks() const;
 

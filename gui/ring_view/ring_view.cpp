@@ -12,6 +12,7 @@
 #include <map>
 
 #include "core/wording.h"
+#include "gui/paint/text.h"
 
 namespace ring::gui {
 
@@ -19,8 +20,6 @@ namespace {
 
 constexpr double kCursorSteps = 200;  ///< Steps of the wheel from start to end of the run.
 constexpr int kMostLabels = 64;       ///< With more ranks, numbers would cover each other.
-
-QString qt(const std::string& text) { return QString::fromStdString(text); }
 
 /// Grey over orange to vermilion: readable with any colour vision, and by width as well.
 QColor heat(double value) {

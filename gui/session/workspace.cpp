@@ -181,6 +181,7 @@ void Workspace::show_study(std::shared_ptr<const Study> study,
   study_ = std::move(study);
   model_ = std::move(model);
   reasons_.reset();
+  answers_.reset();
   refusal_.clear();
   refusal_hint_.clear();
   Q_EMIT studied();
@@ -200,24 +201,41 @@ void Workspace::explain_later() {
 }
 
 void Workspace::explain_now() {
-  if (!study_ || is_quiet_ || is_busy()) return;
+  if (!study_ || is_quiet_) return;
+  // What is shown may be told before the work on it is said to be over.
+  if (is_busy()) return explain_later();
   slow_.start([this, study = study_](const JobContext& job) {
     try {
-      const auto show = [this, study, &job](StudyReasons reasons) {
-        job.publish([this, study, reasons = std::make_shared<const StudyReasons>(reasons)] {
-          if (study != study_) return;
-          reasons_ = reasons;
-          Q_EMIT explained();
-        });
-      };
-      StudyReasons reasons = explain_study(*study, job.stop);
-      show(reasons);
-      add_what_ifs(*study, reasons, job.stop);
-      show(std::move(reasons));
+      explain(study, job);
     } catch (const Error& error) {
-      // Nothing to explain, for example a run of no time: the prediction stands without reasons.
       if (error.kind() == ErrorKind::kInterrupted) throw;
+      // Nothing to explain, for example a run of no time: the prediction stands without reasons.
+      StudyReasons none;
+      none.why.what_if_missing = error.what();
+      publish_reasons(study, std::move(none), job);
     }
+  });
+}
+
+void Workspace::explain(const std::shared_ptr<const Study>& study, const JobContext& job) {
+  StudyReasons reasons = explain_study(*study, job.stop);
+  publish_reasons(study, reasons, job);
+  auto answers = std::make_shared<const std::vector<Answer>>(answer_questions(*study, job.stop));
+  job.publish([this, study, answers] {
+    if (study != study_) return;
+    answers_ = answers;
+    Q_EMIT answered();
+  });
+  add_what_ifs(*study, reasons, job.stop);
+  publish_reasons(study, std::move(reasons), job);
+}
+
+void Workspace::publish_reasons(const std::shared_ptr<const Study>& study, StudyReasons reasons,
+                                const JobContext& job) {
+  job.publish([this, study, shared = std::make_shared<const StudyReasons>(std::move(reasons))] {
+    if (study != study_) return;
+    reasons_ = shared;
+    Q_EMIT explained();
   });
 }
 

@@ -13,6 +13,7 @@
 #include "gui/session/machine_cache.h"
 #include "gui/session/scenario_history.h"
 #include "gui/timeline/timeline_model.h"
+#include "sim/questions.h"
 #include "sim/study.h"
 
 namespace ring::gui {
@@ -70,6 +71,8 @@ class Workspace : public QObject {
   std::shared_ptr<const StudyPlan> plan() const { return plan_; }
   std::shared_ptr<const Study> study() const { return study_; }
   std::shared_ptr<const StudyReasons> reasons() const { return reasons_; }
+  /// In the order of kQuestions.
+  std::shared_ptr<const std::vector<Answer>> answers() const { return answers_; }
   std::shared_ptr<const TimelineModel> model() const { return model_; }
   const QString& machine_note() const { return machine_note_; }
   /// Why the current scenario cannot be simulated; empty when it can.
@@ -87,6 +90,7 @@ class Workspace : public QObject {
   void planned();    ///< Bounds are known.
   void studied();    ///< Prediction and picture are known.
   void explained();  ///< Interval and reasons are known, or more of them.
+  void answered();   ///< The questions are.
   void refused();    ///< The scenario cannot be simulated.
   void busy_changed(bool is_busy);
 
@@ -101,6 +105,10 @@ class Workspace : public QObject {
   void simulate_now();
   void explain_later();
   void explain_now();
+  void explain(const std::shared_ptr<const Study>& study, const JobContext& job);
+  /// Unless another study is shown by then. Off the GUI thread.
+  void publish_reasons(const std::shared_ptr<const Study>& study, StudyReasons reasons,
+                       const JobContext& job);
   void show_plan(std::shared_ptr<const StudyPlan> plan, const QString& note);
   void show_study(std::shared_ptr<const Study> study, std::shared_ptr<const TimelineModel> model);
   void show_refusal(const QString& message, const QString& hint,
@@ -113,6 +121,7 @@ class Workspace : public QObject {
   std::shared_ptr<const StudyPlan> plan_;
   std::shared_ptr<const Study> study_;
   std::shared_ptr<const StudyReasons> reasons_;
+  std::shared_ptr<const std::vector<Answer>> answers_;
   std::shared_ptr<const TimelineModel> model_;
   QString machine_note_, refusal_, refusal_hint_;
   bool is_quiet_ = false;

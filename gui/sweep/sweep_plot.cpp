@@ -9,12 +9,12 @@
 #include <cmath>
 
 #include "core/wording.h"
+#include "gui/paint/text.h"
+#include "sim/questions.h"
 
 namespace ring::gui {
 
 namespace {
-
-QString qt(const std::string& text) { return QString::fromStdString(text); }
 
 /// Viridis at nine stops: even in lightness, and safe for any colour vision.
 QCPColorGradient viridis(const QColor& nan) {
@@ -29,6 +29,35 @@ QCPColorGradient viridis(const QColor& nan) {
 }
 
 constexpr size_t kMostLevelNames = 5;
+constexpr size_t kMostTicks = 9;
+
+/// 1, 2 and 5 times powers of ten; of many only 1 and 3, or 1.
+std::vector<double> time_ticks_between(double low_s, double high_s) {
+  std::vector<double> ticks;
+  for (const auto& digits : {std::vector{1.0, 2.0, 5.0}, {1.0, 3.0}, {1.0}}) {
+    ticks.clear();
+    for (int exponent = -12; exponent <= 6; ++exponent) {
+      for (const double digit : digits) {
+        const double tick = digit * std::pow(10, exponent);
+        if (tick >= low_s && tick <= high_s) ticks.push_back(tick);
+      }
+    }
+    if (ticks.size() <= kMostTicks) break;
+  }
+  return ticks;
+}
+
+/// Powers of two; of many every second, every third ...
+std::vector<double> byte_ticks_between(double low_log2, double high_log2) {
+  std::vector<double> ticks;
+  const int first = static_cast<int>(std::ceil(low_log2));
+  const int last = static_cast<int>(std::floor(high_log2));
+  const int every = std::max(0, last - first) / static_cast<int>(kMostTicks) + 1;
+  for (int exponent = first; exponent <= last; exponent += every) {
+    ticks.push_back(std::exp2(exponent));
+  }
+  return ticks;
+}
 
 int depth_of(const CandidateResult& result) { return result.candidate.tuning.pipeline_depth; }
 
@@ -242,6 +271,9 @@ void SweepPlot::build_heat_map() {
     QString text = number ? qt(value_text(value_, *number)) : QString();
     if (!number) text = points[i].point.error.empty() ? tr("…") : tr("not possible");
     if (number && !points[i].point.fits) text += tr("\ntoo large");
+    if (number && value_ == CandidateValue::kExposedShare && *number <= kHidesBelow) {
+      text += tr("\nhides");
+    }
     if (best == i) {
       text += tr("\n★ best");
     } else if (number && best && value_ == CandidateValue::kTime) {
@@ -263,19 +295,9 @@ void SweepPlot::set_y_ticks(double low, double high) {
   QSharedPointer<QCPAxisTickerText> ticker(new QCPAxisTickerText);
   if (is_logarithmic()) {
     const bool is_time = value_ == CandidateValue::kTime;
-    // 1, 2, 5 times powers of ten for times, powers of two for bytes; every second where many.
-    std::vector<double> numbers;
-    for (int exponent = -12; exponent <= 6 && is_time; ++exponent) {
-      for (const double digit : {1.0, 2.0, 5.0}) numbers.push_back(digit * std::pow(10, exponent));
-    }
-    for (int exponent = 0; exponent <= 60 && !is_time; ++exponent) {
-      numbers.push_back(std::pow(2, exponent));
-    }
-    std::erase_if(numbers,
-                  [&](double n) { return plotted(n) < low - 0.01 || plotted(n) > high + 0.01; });
-    const size_t every = numbers.size() / 9 + 1;
-    for (size_t i = 0; i < numbers.size(); i += every) {
-      ticker->addTick(plotted(numbers[i]), qt(value_text(value_, numbers[i])));
+    for (const double number : is_time ? time_ticks_between(std::exp2(low), std::exp2(high))
+                                       : byte_ticks_between(low, high)) {
+      ticker->addTick(plotted(number), qt(value_text(value_, number)));
     }
   } else {
     for (int percent = 0; percent <= 100; percent += 10) {
@@ -353,6 +375,7 @@ void SweepPlot::build_bars() {
   QVector<double> x, y, minus, plus;
   QSharedPointer<QCPAxisTickerText> ticker(new QCPAxisTickerText);
   double most = 0;
+  bool has_errors = false;  // Without noise there is no interval.
   for (size_t i = 0; i < results_.points.size(); ++i) {
     const CandidateResult& point = results_.points[i];
     ticker->addTick(places_[i].x(), qt(point.candidate.tuning.strategy));
@@ -363,10 +386,11 @@ void SweepPlot::build_bars() {
     y.push_back(*number);
     minus.push_back(has_band ? *number - seconds_from_picoseconds(point.spread.low_ps) : 0);
     plus.push_back(has_band ? seconds_from_picoseconds(point.spread.high_ps) - *number : 0);
+    has_errors = has_errors || minus.back() > 0 || plus.back() > 0;
     most = std::max(most, *number + plus.back());
   }
   bars->setData(x, y);
-  errors->setData(minus, plus);
+  if (has_errors) errors->setData(minus, plus);
   plot_->xAxis->setTicker(ticker);
   // Long names side by side would cover each other.
   if (results_.points.size() > kMostLevelNames) plot_->xAxis->setTickLabelRotation(25);

@@ -6,6 +6,7 @@
 
 #include "core/time_ticks.h"
 #include "gui/paint/hatch.h"
+#include "gui/paint/text.h"
 #include "gui/timeline/timeline_painter.h"
 
 namespace ring::gui {
@@ -14,10 +15,6 @@ namespace {
 constexpr int kPad = 8;
 /// Ticks stand about so many widths of a digit apart.
 constexpr int kTickDigits = 14;
-
-QString text_of(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 struct LegendEntry {
   QString label;
@@ -39,7 +36,7 @@ std::vector<LegendEntry> legend_of(const TimelineScene& scene, const ThemeColors
   }
   for (BarClass c = 0; c < kWaitClass; ++c) {
     const auto kind = static_cast<OpKind>(c);
-    if ((classes >> c & 1U) != 0) entries.push_back({text_of(name(kind)), op_color(kind)});
+    if ((classes >> c & 1U) != 0) entries.push_back({qt(name(kind)), op_color(kind)});
   }
   if ((classes >> kWaitClass & 1U) != 0) {
     entries.push_back({QStringLiteral("wait"), wait_color(), LegendEntry::kWait});
@@ -87,7 +84,7 @@ void TimelinePainter::paint_header(QPainter& painter) {
   QString text;
   const auto add = [&](const ModelRun& run, const QString& which) {
     if (!text.isEmpty()) text += QStringLiteral("   ");
-    text += which + QLatin1Char(' ') + text_of(format_time(run.makespan_ps));
+    text += which + QLatin1Char(' ') + qt(format_time(run.makespan_ps));
     if (!run.timeline().is_complete) text += QStringLiteral(" (incomplete)");
   };
   const TimelineModel& model = *scene_.model;
@@ -212,11 +209,11 @@ void TimelinePainter::paint_ruler(QPainter& painter) {
   const int wanted = std::max(2, static_cast<int>(area.width() / (kTickDigits * digit)));
   const TimeTicks ticks = time_ticks(scene_.from_ps, scene_.to_ps, wanted);
   painter.setPen(colors_.faint);
-  QString unit = QStringLiteral("time in %1").arg(text_of(ticks.unit));
+  QString unit = QStringLiteral("time in %1").arg(qt(ticks.unit));
   if (ticks.base_ps != 0) {
     unit = QStringLiteral("%1 + … %2")
-               .arg(text_of(time_label(ticks.base_ps, static_cast<double>(ticks.step_ps) * 100)),
-                    text_of(ticks.unit));
+               .arg(qt(time_label(ticks.base_ps, static_cast<double>(ticks.step_ps) * 100)),
+                    qt(ticks.unit));
   }
   const QRectF unit_box(kPad, area.top(), area.left() - 2.0 * kPad, area.height());
   painter.drawText(unit_box, Qt::AlignVCenter | Qt::AlignRight,
@@ -228,7 +225,7 @@ void TimelinePainter::paint_ruler(QPainter& painter) {
     const double x = std::floor(scale_.x_of(tick.at_ps)) + 0.5;
     painter.setPen(colors_.separator);
     painter.drawLine(QPointF(x, area.bottom() - 4), QPointF(x, area.bottom()));
-    const QString label = text_of(tick.label);
+    const QString label = qt(tick.label);
     const double width = font_.horizontalAdvance(label) + 2;
     const bool is_covered = std::any_of(flags.begin(), flags.end(), [&](const QRectF& flag) {
       return flag.left() < x + width / 2 + 2 && flag.right() > x - width / 2 - 2;

@@ -6,17 +6,10 @@
 #include <QWidget>
 
 #include "core/error.h"
+#include "gui/paint/text.h"
 #include "gui/timeline/timeline_view.h"
 
 namespace ring::gui {
-
-namespace {
-
-QString qt(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
-
-}  // namespace
 
 ActionSet::ActionSet(QWidget& window, TimelineView& timeline) : QObject(&window) {
   for (const ActionInfo& info : window_actions()) {

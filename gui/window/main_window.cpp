@@ -91,6 +91,7 @@ void MainWindow::connect_parts() {
           [this](qint64 at_ps) { ring_->set_cursor_ps(at_ps); });
   connect(ring_, &RingView::cursor_wanted, timeline_,
           [this](qint64 at_ps) { timeline_->set_cursor_ps(at_ps); });
+  connect(&answers_->questions(), &QuestionList::asked, this, &MainWindow::show_answer);
   connect(parameters_, &ParametersDock::model_file_wanted, files_, &FileDesk::open);
   connect(parameters_, &ParametersDock::machine_file_wanted, files_, &FileDesk::open);
   for (Task* task : {&runner_.task(), &sweeps_->task(), &files_->task()}) {

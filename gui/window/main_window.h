@@ -63,6 +63,8 @@ class MainWindow : public QMainWindow {
   void play();
   void play_frame();
   void show_palette();
+  void show_answer(Question question, int rank);
+  void show_rank(int rank);
   void show_about();
 
   Workspace workspace_;

@@ -112,6 +112,39 @@ void MainWindow::start_sweep(SweepKind kind) {
   tabs_->setCurrentWidget(sweeps_);
 }
 
+/// Where the answer can be seen.
+void MainWindow::show_answer(Question question, int rank) {
+  switch (question) {
+    case Question::kHiding:
+      sweeps_->set_value(CandidateValue::kExposedShare);
+      return start_sweep(SweepKind::kBlockDepth);
+    case Question::kDepth:
+      sweeps_->set_value(CandidateValue::kTime);
+      return start_sweep(SweepKind::kBlockDepth);
+    case Question::kLateRank:
+      return show_rank(rank);
+    case Question::kLink:
+      workspace_.edit([](Scenario& s) { s.what_if.bandwidth *= 2; }, tr("links twice as fast"));
+      status_->say(tr("Link bandwidth doubled, below What if; Ctrl+Z takes it back"));
+      return;
+  }
+}
+
+/// Selects the op of the rank that ends last of those that compute.
+void MainWindow::show_rank(int rank) {
+  tabs_->setCurrentWidget(timeline_);
+  const auto model = workspace_.model();
+  const ModelRun* run = model ? model->run(TimelineOrigin::kPredicted) : nullptr;
+  if (run == nullptr) return;
+  const std::vector<Slice>& slices = run->timeline().slices;
+  std::optional<uint32_t> last;
+  for (uint32_t i = 0; i < slices.size(); ++i) {
+    if (slices[i].op.rank != rank || slices[i].flops == 0) continue;
+    if (!last || slices[i].end_ps > slices[*last].end_ps) last = i;
+  }
+  if (last) timeline_->select_slice(SliceRef{TimelineOrigin::kPredicted, *last});
+}
+
 void MainWindow::show_palette() {
   auto* palette = new CommandPalette(actions_->all(), this);
   palette->setAttribute(Qt::WA_DeleteOnClose);

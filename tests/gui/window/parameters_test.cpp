@@ -149,6 +149,20 @@ TEST_F(Parameters, ListsOfferWhatCoreOffers) {
   EXPECT_EQ(dock.list("model").count(), static_cast<int>(shipped_models().size()) + 2);
 }
 
+TEST_F(Parameters, ListsOfTypesAreThoseOfCore) {
+  MainWindow window(small_scenario());
+  const QComboBox& dtypes = window.parameters().list("dtype");
+  const QComboBox& passes = window.parameters().list("pass");
+  ASSERT_EQ(dtypes.count(), static_cast<int>(all_dtypes().size()));
+  ASSERT_EQ(passes.count(), static_cast<int>(all_passes().size()));
+  for (int i = 0; i < dtypes.count(); ++i) {
+    EXPECT_EQ(parse_dtype(dtypes.itemText(i).toStdString()), all_dtypes()[static_cast<size_t>(i)]);
+  }
+  for (int i = 0; i < passes.count(); ++i) {
+    EXPECT_EQ(parse_pass(passes.itemText(i).toStdString()), all_passes()[static_cast<size_t>(i)]);
+  }
+}
+
 TEST_F(Parameters, EveryChoiceCanBeTaken) {
   MainWindow window(small_scenario());
   window.show();
