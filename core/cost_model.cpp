@@ -204,6 +204,13 @@ double byte_seconds(const ByteCost& cost, Bytes bytes, const char* what) {
 
 namespace {
 
+/// The dtypes whose costs are stated: "bf16, fp16".
+std::string names_of(const std::map<DType, AttendCost>& costs) {
+  std::vector<std::string_view> names;
+  for (const auto& [dtype, cost] : costs) names.push_back(name(dtype));
+  return names.empty() ? "no dtype" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// Naive attention works on hidden pairs too, and each score is written and read three times.
 double naive_seconds(const Machine& machine, const AttendCost& cost, const Problem& problem, Op op,
                      int sharers) {
@@ -225,7 +232,7 @@ double op_seconds(const Machine& machine, const Problem* problem, const Op& op, 
       if (cost == machine.attend.end()) {
         throw_usage(fmt::format("machine '{}' does not state what attention costs in {}",
                                 machine.name, name(known.dtype)),
-                    "calibrate it for this dtype");
+                    fmt::format("it states {}", names_of(machine.attend)));
       }
       if (op.method == AttendMethod::kNaive)
         return naive_seconds(machine, cost->second, known, op, sharers);

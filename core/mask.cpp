@@ -72,9 +72,13 @@ int64_t count_spanning(const AffineRange& queries, const MaskSegment& segment, i
   return std::max(reaching - late, int64_t{0});
 }
 
+/// The pairs of longer sequences cannot be counted in 64 bits.
+constexpr int64_t kMostTokens = int64_t{1} << 31;
+constexpr int64_t kMostChunks = int64_t{1} << 24;
+
 void require_length(int64_t seq_len) {
-  if (seq_len < 0) {
-    throw_usage(fmt::format("the sequence length is {}; it must be 0 or more", seq_len));
+  if (seq_len < 0 || seq_len > kMostTokens) {
+    throw_usage(fmt::format("the sequence length is {}; it must be 0 to {}", seq_len, kMostTokens));
   }
 }
 
@@ -83,6 +87,7 @@ void require_bounds(const std::vector<int64_t>& bounds, std::string_view what) {
     throw_usage(fmt::format("{} bounds '{}' do not ascend from 0", what, fmt::join(bounds, ",")),
                 "give cumulative lengths, for example 0,9,17");
   }
+  require_length(bounds.back());
 }
 
 std::vector<int64_t> parse_bounds(std::string_view list, int64_t seq_len, std::string_view what) {
@@ -125,6 +130,11 @@ Mask Mask::sliding_window(int64_t seq_len, int64_t window) {
 Mask Mask::chunked(int64_t seq_len, int64_t chunk) {
   require_length(seq_len);
   if (chunk < 1) throw_usage(fmt::format("the chunk is {}; it must be at least 1", chunk));
+  if (seq_len / chunk > kMostChunks) {
+    throw_usage(
+        fmt::format("chunks of {} cut {} tokens into more than {}", chunk, seq_len, kMostChunks),
+        "choose larger chunks");
+  }
   std::vector<MaskSegment> segments;
   for (int64_t begin = 0; begin < seq_len; begin += chunk) {
     segments.push_back({begin, std::min(begin + chunk, seq_len), begin, 0, 1, 1});
@@ -218,10 +228,11 @@ Mask Mask::parse(std::string_view text, int64_t seq_len) {
   static constexpr std::string_view kKinds[] = {"full",      "causal", "window", "chunked", "docs",
                                                 "docs-full", "prefix", "groups", "decode"};
   const std::string nearest = nearest_spelling(kind, kKinds, 9);
-  throw_usage(fmt::format("mask '{}' is not known", text),
-              "allowed: full, causal, window:N, chunked:N, docs:0,N,..., docs-full:0,N,..., "
-              "prefix:N, groups:0,N,..., decode:N" +
-                  (nearest.empty() ? std::string() : "; did you mean " + nearest + "?"));
+  throw_usage(
+      fmt::format("mask '{}' is not known", text),
+      "allowed: full, causal, window:N, chunked:N, docs:0,N,..., docs-full:0,N,..., "
+      "prefix:N, groups:0,N,..., decode:N" +
+          (nearest.empty() || nearest == text ? std::string() : "; did you mean " + nearest + "?"));
 }
 
 std::string Mask::text() const { return text_; }

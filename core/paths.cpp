@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "core/error.h"
 
@@ -15,8 +19,9 @@ std::string default_machine_path() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   const bool has_cache = cache != nullptr && *cache != '\0';
+  const bool has_home = home != nullptr && *home != '\0';
   const fs::path folder =
-      has_cache ? fs::path(cache) : fs::path(home == nullptr ? "/tmp" : home) / ".cache";
+      has_cache ? fs::path(cache) : fs::path(has_home ? home : "/tmp") / ".cache";
   return (folder / "ringscope" / "machine.json").string();
 }
 
@@ -27,6 +32,19 @@ void make_parent_folders(const std::string& path) {
   if (error) {
     throw Error(ErrorKind::kRunFailed,
                 fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  }
+}
+
+void require_place_for(const std::string& path) {
+  make_parent_folders(path);
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(path).parent_path();
+  const auto refuse = [&path](const std::string& why) {
+    throw Error(ErrorKind::kRunFailed, fmt::format("cannot write {}: {}", path, why));
+  };
+  if (fs::is_directory(path, ignored)) refuse("it is a folder");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    refuse(std::generic_category().message(errno));
   }
 }
 

@@ -9,6 +9,8 @@ namespace ring {
 std::string default_machine_path();
 /// Makes the folders above `path`. Throws Error(kRunFailed).
 void make_parent_folders(const std::string& path);
+/// The same, and throws where a file could not be put there: before work that would be lost.
+void require_place_for(const std::string& path);
 bool file_exists(const std::string& path);
 
 }  // namespace ring

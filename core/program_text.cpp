@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
@@ -30,6 +31,16 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
+/// A message that may quote a binary file.
+std::string legible(std::string_view message) {
+  constexpr size_t kMostBytes = 160;
+  std::string text(message.substr(0, kMostBytes));
+  for (char& letter : text) {
+    if (letter < ' ' || letter > '~') letter = '?';
+  }
+  return message.size() > kMostBytes ? text + "..." : text;
+}
+
 class Reader {
  public:
   RingProgram read(std::string_view text) {
@@ -40,6 +51,7 @@ class Reader {
       if (end == std::string_view::npos) break;
       text.remove_prefix(end + 1);
     }
+    line_ = std::max<decltype(line_)>(line_, 1);
     if (program_.rank_programs.empty()) refuse("no 'ranks N' line");
     for (size_t rank = 0; rank < batches_.size(); ++rank) {
       program_.rank_programs[rank].ops = std::move(batches_[rank].ops);
@@ -50,7 +62,7 @@ class Reader {
 
  private:
   [[noreturn]] void refuse(const std::string& message, std::string hint = {}) const {
-    throw_usage(fmt::format("program line {}: {}", line_, message), std::move(hint));
+    throw_usage(fmt::format("program line {}: {}", line_, legible(message)), std::move(hint));
   }
 
   int64_t integer(std::string_view text, std::string_view what) const {
@@ -92,6 +104,11 @@ class Reader {
   void start_ops() {
     if (program_.rank_programs.empty()) refuse("an op stands before 'ranks N'");
     if (!batches_.empty()) return;
+    constexpr int64_t kMostQueues = 1 << 24;
+    if (int64_t{program_.ranks()} * program_.lanes > kMostQueues) {
+      refuse(fmt::format("{} ranks of {} lanes are more than {} lanes in all", program_.ranks(),
+                         program_.lanes, kMostQueues));
+    }
     batches_.resize(program_.rank_programs.size());
     writers_.assign(program_.rank_programs.size(), OpWriter(program_.lanes));
     points_.resize(program_.rank_programs.size());

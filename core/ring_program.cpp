@@ -1,5 +1,7 @@
 #include "core/ring_program.h"
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 
 namespace ring {
@@ -82,12 +84,19 @@ LanePoint OpWriter::append(const Op& op, std::span<const LanePoint> deps, OpBatc
 }
 
 RingProgram materialize(const ProgramSource& source) {
+  constexpr size_t kMostOps = 16'000'000;  // Some 5 GB.
+  size_t ops = 0;
   RingProgram program;
   program.lanes = source.lanes();
   for (int rank = 0; rank < source.ranks(); ++rank) {
     OpBatch batch;
     const auto stream = source.stream(rank);
-    while (stream->next(batch)) {
+    while (ops + batch.ops.size() <= kMostOps && stream->next(batch)) {
+    }
+    ops += batch.ops.size();
+    if (ops > kMostOps) {
+      throw_usage(fmt::format("the program has more than {} ops, too many to keep", kMostOps),
+                  "choose larger blocks or fewer ranks");
     }
     program.rank_programs.push_back(
         {std::move(batch.ops), std::move(batch.deps), source.storage(rank)});

@@ -62,6 +62,13 @@ void validate_tuning(const Problem& problem, const Tuning& tuning) {
   }
   validate_backward(problem, tuning);
   if (problem.seq_len() < 1) throw_usage("the sequence has no token");
+  static constexpr int64_t kMostBlocks = int64_t{1} << 24;
+  if (problem.seq_len() / tuning.ranks / tuning.block_tokens > kMostBlocks) {
+    throw_usage(fmt::format("blocks of {} cut the shards of {} tokens over {} ranks into more than "
+                            "{} each",
+                            tuning.block_tokens, problem.seq_len(), tuning.ranks, kMostBlocks),
+                "choose larger blocks or more ranks");
+  }
 }
 
 /// In deterministic mode shards must consist of whole blocks of the global sequence.

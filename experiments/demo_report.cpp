@@ -109,6 +109,11 @@ void add_demo_json(Json& document, const std::vector<DemoRow>& rows, const Stead
                          {"worst_abs_error", summary.worst_abs_error},
                          {"interval_coverage", summary.interval_coverage},
                          {"wrong_results", summary.wrong_results}};
+  if (rows.empty()) {
+    for (const char* share : {"median_abs_error", "worst_abs_error", "interval_coverage"}) {
+      document["summary"][share] = nullptr;
+    }
+  }
   document["steadiness"] = {{"is_checked", steadiness.is_checked},
                             {"batches", steadiness.batches},
                             {"made_again", steadiness.made_again},

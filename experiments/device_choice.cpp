@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "kernels/cores.h"
 #include "kernels/host_facts.h"
 
 namespace ring {
@@ -15,6 +16,14 @@ void require_device(const std::string& device) {
   throw Error(ErrorKind::kUnavailable,
               fmt::format("cannot run on a CUDA device: {}", fmt::join(missing, "; ")),
               "--device cpu runs here");
+}
+
+void require_cores(int64_t cores) {
+  const int here = Cores().count();
+  if (cores <= here) return;
+  throw Error(ErrorKind::kUnavailable,
+              fmt::format("--cores is {}, but this process may use {}", cores, here),
+              "without --cores all of them are used");
 }
 
 }  // namespace ring

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "core/formats/run_files.h"
 
 namespace ring {
@@ -14,6 +15,9 @@ void OutputOptions::declare(VerbOptions& options) {
 }
 
 void OutputOptions::write(const RunFile& run, const RingProgram& program, Console& console) const {
+  if ((run_ && (run_ == trace_ || run_ == svg_)) || (trace_ && trace_ == svg_)) {
+    throw_usage(fmt::format("two of --output, --trace and --svg are {}", run_ ? *run_ : *trace_));
+  }
   const auto said = [&console](const std::string& path, const char* what) {
     console.note(fmt::format("wrote {} ({})", path, what));
   };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
@@ -17,7 +18,7 @@ namespace ring {
 namespace {
 
 constexpr int64_t kDefaultSeqLen = 4096;
-constexpr int64_t kMostRanks = 1 << 24;
+constexpr int64_t kMostRanks = 1 << 17;
 
 /// A file, or a scenario of the library by its name.
 std::string scenario_path(const std::string& text) {
@@ -49,6 +50,11 @@ void SetupOptions::declare_problem(VerbOptions& options) {
 void SetupOptions::declare_tuning(VerbOptions& options) {
   options.heading("Tuning");
   options.text("--strategy", strategy_, "NAME", "See ringscope strategies [pass-kv]");
+  declare_tuning_of_all(options);
+}
+
+void SetupOptions::declare_tuning_of_all(VerbOptions& options) {
+  options.heading("Tuning");
   options.count("--ranks", ranks_, "Ranks in the ring [2]", {1, kMostRanks});
   options.text("--partition", partition_, "HOW",
                "contiguous, shorter-last, zigzag, doc-zigzag, striped:W,\n"
@@ -56,7 +62,7 @@ void SetupOptions::declare_tuning(VerbOptions& options) {
   options.count("--block", block_, "KV tokens that one attention op works on [1024]");
   options.count("--blocks-per-message", blocks_per_message_,
                 "Blocks that travel together, 0 for the whole shard [0]", {0});
-  options.count("--depth", depth_, "Receive buffers of a rank [2]", {1, kMostRanks});
+  options.count("--depth", depth_, "Receive buffers of a rank [2]", {1, 1 << 20});
   options.count("--lanes", lanes_, "Send and receive lanes of a rank [1]", {1, 64});
   options.flag("--deterministic", is_deterministic_,
                "Merge in global order: the result does not depend on the ring");
@@ -104,6 +110,24 @@ bool SetupOptions::is_program_given() const {
   return has_problem() || has_tuning || scenario_;
 }
 
+void SetupOptions::refuse_unused(const Tuning& tuning) const {
+  const std::string_view strategy =
+      std::string_view(tuning.strategy).substr(0, tuning.strategy.find(':'));
+  const auto is_one_of = [strategy](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), strategy) != names.end();
+  };
+  const auto refuse_if = [&](bool is_unused, const auto& option, std::string_view name) {
+    if (!option || !is_unused) return;
+    throw_usage(fmt::format("strategy {} has no use for {}", strategy, name), "leave it out");
+  };
+  const bool is_alone = is_one_of({"local", "flash", "chunked", "naive"});
+  const bool has_no_ring = is_alone || is_one_of({"ulysses", "tensor-parallel"});
+  refuse_if(is_one_of({"flash", "naive"}), block_, "--block");
+  refuse_if(has_no_ring || is_one_of({"tree-decode"}), blocks_per_message_, "--blocks-per-message");
+  refuse_if(has_no_ring, depth_, "--depth");
+  refuse_if(is_alone, lanes_, "--lanes");
+}
+
 void SetupOptions::apply_model(Scenario& scenario) const {
   if (!model_) {
     if (layer_) throw_usage("--layer needs --model");
@@ -149,6 +173,10 @@ void SetupOptions::apply_tuning(Tuning& tuning) const {
 void SetupOptions::apply_topology(Scenario& scenario) const {
   if (!topology_) return;
   if (!is_topology_file(*topology_)) {
+    if (topology_path(*topology_).empty()) {
+      throw_usage(fmt::format("--topology: there is no file {}", *topology_),
+                  "shapes, such as dgx-a100:nodes=2, are for --machine");
+    }
     throw_usage(fmt::format("--topology: {} is no topology that can be read", *topology_),
                 "take nvidia-smi topo -m, rocm-smi, a topology file of NCCL, or TOML");
   }

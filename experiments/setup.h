@@ -15,6 +15,8 @@ class SetupOptions {
  public:
   void declare_problem(VerbOptions& options);
   void declare_tuning(VerbOptions& options);
+  /// The same for verbs that go through all strategies.
+  void declare_tuning_of_all(VerbOptions& options);
   void declare_machine(VerbOptions& options);
   /// --scenario and --print-config.
   void declare_scenario(VerbOptions& options);
@@ -23,6 +25,8 @@ class SetupOptions {
   /// Throws Error(kUsage).
   Scenario resolve() const;
   bool is_any_given() const;
+  /// Refuses options as typed that the strategy has no use for.
+  void refuse_unused(const Tuning& tuning) const;
   /// Whether an option says what is computed, or how; the machine does not count.
   bool is_program_given() const;
   /// With --print-config prints the scenario file that reproduces the command and returns true.

@@ -34,7 +34,10 @@ void VerbOptions::flag(const std::string& names, bool& target, const std::string
 void VerbOptions::text(const std::string& names, std::optional<std::string>& target,
                        const std::string& placeholder, const std::string& help) {
   add_option(app_, names, heading_, placeholder, help,
-             [&target](const std::string& value) { target = value; });
+             [&target, what = long_name(names)](const std::string& value) {
+               if (value.empty()) throw_usage(what + " is empty");
+               target = value;
+             });
 }
 
 void VerbOptions::count(const std::string& names, std::optional<int64_t>& target,

@@ -46,6 +46,20 @@ Machine stand_in_machine() {
   return machine;
 }
 
+/// Where `name` is no file but near the name of a machine or a shape.
+void refuse_misspelt(const std::string& name) {
+  std::string near = nearest_in_library(LibraryKind::kMachines, name);
+  if (near.empty()) {
+    std::vector<std::string_view> shapes;
+    for (const ShapeInfo& shape : all_shapes()) shapes.push_back(shape.name);
+    near = nearest_spelling(name.substr(0, name.find(':')), shapes.data(),
+                            static_cast<int>(shapes.size()));
+  }
+  if (near.empty()) return;
+  throw_usage(fmt::format("there is neither a file nor a machine '{}'", name),
+              fmt::format("did you mean {}? ringscope machines lists them", near));
+}
+
 }  // namespace
 
 MachineChoice choose_machine(const std::string& path) {
@@ -60,11 +74,7 @@ MachineChoice choose_machine(const std::string& path) {
               path + ", of the library: fitted to published measurements", false,
               std::move(file.calibration)};
     }
-    const std::string near = nearest_in_library(LibraryKind::kMachines, path);
-    if (!near.empty()) {
-      throw_usage(fmt::format("there is neither a file nor a machine '{}'", path),
-                  fmt::format("did you mean {}? ringscope machines lists them", near));
-    }
+    refuse_misspelt(path);
   }
   if (!path.empty() && is_topology_file(path)) {
     TopologyMachine read = read_topology_machine(path);

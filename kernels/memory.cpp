@@ -25,7 +25,7 @@ Pages::Pages(Bytes bytes) : bytes_(bytes) {
   if (address == MAP_FAILED)
     throw Error(ErrorKind::kRunFailed,
                 "no memory for " + format_bytes(bytes) + " of attention data",
-                "use a shorter sequence, fewer heads or fewer ranks");
+                "use a shorter sequence, fewer heads, fewer ranks or a smaller depth");
   data_ = static_cast<std::byte*>(address);
   if (bytes >= kHugePage) madvise(address, static_cast<size_t>(mapped_), MADV_HUGEPAGE);
 }

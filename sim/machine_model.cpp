@@ -40,6 +40,11 @@ MachineModel::MachineModel(const Machine& machine, const Problem* problem, int r
       start_ps_(static_cast<size_t>(ranks), 0),
       slowness_(static_cast<size_t>(ranks), 1) {
   if (options.noise_seed) noise_ = NoiseFactors(machine.noise, *options.noise_seed);
+  const auto processors = std::ssize(machine.processors);
+  if (machine.transfer == TransferKind::kLinks && processors > 0 && ranks > processors) {
+    notes_.push_back(fmt::format("{} ranks share {} processors: rank {} runs where rank 0 does",
+                                 ranks, processors, processors));
+  }
   apply(options.disturbances, ranks);
 }
 

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/fit.h"
 #include "core/strategy.h"
+#include "sim/folding.h"
+#include "sim/study.h"
 
 namespace ring {
 
 namespace {
 
 constexpr int64_t kReplicaOps = 400'000;
+constexpr int64_t kMostStreamedOps = 1'000'000'000;  ///< Minutes.
 
 int replicas_for(int64_t ops) {
   return static_cast<int>(std::clamp<int64_t>(kReplicaOps / std::max<int64_t>(1, ops), 8, 64));
@@ -62,7 +66,15 @@ Prediction predict_streamed(const RingProgram& outline, const Machine& machine,
   options.keep_timeline = false;
   options.allow_folding = true;
   Prediction prediction;
-  prediction.result = simulate(*plan_source(outline.problem, outline.tuning), machine, options);
+  const auto source = plan_source(outline.problem, outline.tuning);
+  if (estimated_ops(*source, kMostStreamedOps) > kMostStreamedOps &&
+      !find_fold(*source, machine, options)) {
+    throw_usage(
+        fmt::format("the program has more than {} ops, and its ranks do not all do the same",
+                    format_count(kMostStreamedOps)),
+        "choose larger blocks or fewer ranks");
+  }
+  prediction.result = simulate(*source, machine, options);
   prediction.extrapolated = extrapolated_quantities(outline, machine);
   prediction.interval.is_extrapolated = !prediction.extrapolated.empty();
   const SimulationResult& result = prediction.result;

@@ -1,6 +1,7 @@
 #include "core/formats/model_library.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
@@ -122,12 +123,15 @@ ModelShape shipped_model(std::string_view name) {
     names[i] = kModels[i].info.name;
   }
   const std::string near = nearest_spelling(name, names.data(), static_cast<int>(names.size()));
-  throw_usage(fmt::format("no model is known by the name '{}'", name),
-              near.empty() ? "give a config.json" : fmt::format("did you mean '{}'?", near));
+  throw_usage(fmt::format("there is neither a file nor a model '{}'", name),
+              near.empty() ? fmt::format("give a config.json, or one of {}", fmt::join(names, ", "))
+                           : fmt::format("did you mean {}?", near));
 }
 
 ModelShape model_shape(const std::string& path, const std::string& name) {
-  if (!file_exists(path) && is_shipped_model(name)) return shipped_model(name);
+  if (file_exists(path)) return read_hf_config(path).model;
+  const bool is_name = name.find('/') == std::string::npos && !name.ends_with(".json");
+  if (is_name) return shipped_model(name);
   return read_hf_config(path).model;
 }
 

@@ -16,6 +16,7 @@ namespace ring {
 namespace {
 
 constexpr int64_t kDefaultSeqLen = 4096;
+constexpr int64_t kMostRanks = 1 << 17;
 constexpr double kMostJitter = 2;  ///< exp(2) is a factor of seven.
 
 /// The shape keys that a model gives; naming both is a contradiction.
@@ -73,21 +74,21 @@ void read_problem(const TomlTable& table, const ModelFinder& find_model, Scenari
 
 void read_tuning(const TomlTable& table, const Problem& problem, Tuning& tuning) {
   tuning.strategy = table.text("strategy").value_or(tuning.strategy);
-  tuning.ranks = static_cast<int>(table.count("ranks", 1, INT_MAX).value_or(tuning.ranks));
+  tuning.ranks = static_cast<int>(table.count("ranks", 1, kMostRanks).value_or(tuning.ranks));
   tuning.partition = table.text("partition").value_or(tuning.partition);
   table.at_key("partition", [&] { make_partition(tuning.partition, problem.mask, tuning.ranks); });
   tuning.block_tokens = table.count("block", 1, INT64_MAX).value_or(tuning.block_tokens);
   tuning.blocks_per_message =
       table.count("blocks_per_message", 0, INT64_MAX).value_or(tuning.blocks_per_message);
   tuning.pipeline_depth =
-      static_cast<int>(table.count("depth", 1, INT_MAX).value_or(tuning.pipeline_depth));
+      static_cast<int>(table.count("depth", 1, 1 << 20).value_or(tuning.pipeline_depth));
   tuning.lanes = static_cast<int>(table.count("lanes", 1, 64).value_or(tuning.lanes));
   tuning.is_deterministic = table.boolean("deterministic").value_or(tuning.is_deterministic);
   if (const auto moves = table.text("backward")) {
     tuning.backward = table.at_key("backward", [&] { return parse_backward_moves(*moves); });
   }
   tuning.accumulation_steps =
-      static_cast<int>(table.count("accumulate", 1, INT_MAX).value_or(tuning.accumulation_steps));
+      static_cast<int>(table.count("accumulate", 1, 1 << 16).value_or(tuning.accumulation_steps));
   tuning.optimizer_gap_ps = table.time("optimizer_gap").value_or(tuning.optimizer_gap_ps);
 }
 

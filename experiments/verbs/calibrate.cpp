@@ -38,7 +38,11 @@ class CalibrateVerb final : public Verb {
     const std::string device = device_.value_or("cpu");
     require_device(device);
     if (cores_ && device == "cuda") throw_usage("--cores is for --device cpu");
+    if (cores_) require_cores(*cores_);
+    require_place_for(path);
     const CalibrationResult result = run_calibration(context, options, device);
+    // What is shown is not lost where the disk is full.
+    if (!console.is_json()) console.print(calibration_text(result, console.style()));
     const std::string written = write_calibration(result, path);
     if (console.is_json()) {
       Json document = json_document("calibration-report");
@@ -47,8 +51,6 @@ class CalibrateVerb final : public Verb {
       document["elapsed_s"] = result.elapsed_s;
       document["calibration"] = calibration_to_json(result.calibration);
       console.print_document(document);
-    } else {
-      console.print(calibration_text(result, console.style()));
     }
     console.note(fmt::format("wrote {}", written));
     if (!result.is_complete) {

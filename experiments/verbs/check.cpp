@@ -51,6 +51,7 @@ class CheckVerb final : public Verb {
       program = read_any_program(*file_);
     } else {
       const Scenario scenario = file_ ? read_scenario(*file_) : setup_.resolve();
+      setup_.refuse_unused(scenario.tuning);
       if (setup_.print_config(scenario, context.console)) return 0;
       program = plan(scenario.problem, scenario.tuning);
     }

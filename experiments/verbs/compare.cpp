@@ -40,14 +40,18 @@ class CompareVerb final : public Verb {
     if (second_) b = read_any_run(*second_, console);
     const Pair pair = b ? pair_of(a, *b) : pair_within(a);
     const Comparison comparison = compare(*pair.first, *pair.second);
+    const bool is_partial = !pair.first->is_complete || !pair.second->is_complete;
     if (console.is_json()) {
       Json document = json_document("comparison");
       document["first"] = pair.first_name;
       document["second"] = pair.second_name;
+      document["partial"] = is_partial;
       document["comparison"] = comparison_json(comparison);
       console.print_document(document);
       return 0;
     }
+    if (is_partial)
+      console.note("a run was stopped before it was complete: its times are no result");
     console.print(comparison_table(comparison, pair.first_name, pair.second_name, console.style()));
     if (comparison.only_measured + comparison.only_predicted > 0) {
       console.print(fmt::format("\n  {} ops only in {}, {} only in {}: not compared\n",

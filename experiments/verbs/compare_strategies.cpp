@@ -52,7 +52,7 @@ class CompareStrategiesVerb final : public Verb {
 
   void declare(VerbOptions& options) override {
     setup_.declare_problem(options);
-    setup_.declare_tuning(options);
+    setup_.declare_tuning_of_all(options);
     setup_.declare_machine(options);
     setup_.declare_scenario(options);
   }
@@ -83,6 +83,10 @@ class CompareStrategiesVerb final : public Verb {
     }
     if (context.is_interrupted)
       throw Error(ErrorKind::kInterrupted, "stopped before all strategies were predicted");
+    const auto is_refused = [](const Row& row) { return !row.refusal.empty(); };
+    if (std::all_of(rows.begin(), rows.end(), is_refused)) {
+      throw_usage("no strategy can be predicted: " + rows.front().refusal);
+    }
     return 0;
   }
 

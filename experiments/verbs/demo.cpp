@@ -42,6 +42,11 @@ class DemoVerb final : public Verb {
 
   int run(VerbContext& context) override {
     Console& console = context.console;
+    if (machine_ && budget_ps_) {
+      throw_usage("--budget is for the calibration, which --machine leaves out");
+    }
+    if (budget_ps_ && *budget_ps_ <= 0) throw_usage("--budget must be more than 0");
+    require_place_for(path_of("trace.json.gz"));
     if (!console.is_json()) console.print(host_line() + "\n");
     const MachineChoice choice = machine(context);
     const std::vector<DemoConfiguration> configurations =
@@ -69,7 +74,13 @@ class DemoVerb final : public Verb {
     }
     progress.clear();
     const bool is_partial = rows.size() < programs.size();
-    const std::vector<std::string> files = write_files(rows, choice);
+    std::vector<std::string> files;
+    try {
+      files = write_files(rows, choice);
+    } catch (const Error&) {
+      show(console, choice, rows, rounds.steadiness(), {}, is_partial);
+      throw;
+    }
     show(console, choice, rows, rounds.steadiness(), files, is_partial);
     if (is_partial) {
       throw Error(ErrorKind::kInterrupted,
@@ -126,7 +137,6 @@ class DemoVerb final : public Verb {
                                        const MachineChoice& choice) const {
     std::vector<std::string> shown;
     if (rows.empty()) return shown;
-    make_parent_folders(path_of("x"));
     for (const DemoRow& row : rows) {
       const RingProgram program = plan(row.configuration.problem, row.configuration.tuning);
       RunFile file = begin_run_file(program, choice.machine.name);
@@ -158,6 +168,7 @@ class DemoVerb final : public Verb {
       console.print_document(document);
       return;
     }
+    if (rows.empty()) return console.print("\nno configuration was measured\n");
     const Style& style = console.style();
     console.print("\n" + demo_table(rows, style) + "\n" +
                   summary_text(summarize(rows), steadiness, style));

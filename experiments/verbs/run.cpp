@@ -76,9 +76,11 @@ class RunVerb final : public Verb {
     const bool is_gpu = device_.value_or("cpu") == "cuda";
     if (carrier_ && !is_gpu) throw_usage("--carrier is for --device cuda");
     if (cores_ && is_gpu) throw_usage("--cores is for --device cpu");
+    if (cores_) require_cores(*cores_);
     if (carrier_) cuda::parse_carrier(*carrier_);
     const std::unique_ptr<Job> job = join_job(is_gpu);
     const Scenario scenario = setup_.resolve();
+    setup_.refuse_unused(scenario.tuning);
     if (setup_.print_config(scenario, context.console)) return 0;
     if (scenario.what_if != ScenarioWhatIf()) {
       throw_usage("the scenario asks what if, but a run is of this machine as it is",

@@ -46,10 +46,16 @@ class SimulateVerb final : public Verb {
   int run(VerbContext& context) override {
     Console& console = context.console;
     Scenario scenario = setup_.resolve();
+    if (!program_) setup_.refuse_unused(scenario.tuning);
     if (noise_seed_) scenario.noise_seed = static_cast<uint64_t>(*noise_seed_);
     if (setup_.print_config(scenario, console)) return 0;
     MachineChoice choice = choose_machine(scenario.machine);
     apply(scenario.what_if, choice.machine);
+    const Noise& noise = choice.machine.noise;
+    if (noise_seed_ && noise.per_op <= 0 && noise.per_run <= 0) {
+      throw_usage(fmt::format("--noise-seed: machine '{}' states no noise", choice.machine.name),
+                  "a calibrated profile does; so does jitter under [what_if] of a scenario");
+    }
     if (!program_) {
       const auto source = plan_source(scenario.problem, scenario.tuning);
       if (estimated_ops(*source, kMostStudyOps) > kMostStudyOps) {

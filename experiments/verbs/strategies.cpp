@@ -37,7 +37,7 @@ class StrategiesVerb final : public Verb {
   bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     setup_.declare_problem(options);
-    setup_.declare_tuning(options);
+    setup_.declare_tuning_of_all(options);
     setup_.declare_machine(options);
     setup_.declare_scenario(options);
     options.heading("Output");

@@ -55,12 +55,73 @@ INSTANTIATE_TEST_SUITE_P(
                       BadCase{{"simulate", "--partition", "zigzg"}, "zigzag"},
                       BadCase{{"simulate", "--strategy", "pass-vk"}, "pass-kv"},
                       BadCase{{"simulate", "--layer", "3"}, "--layer needs --model"},
+                      BadCase{{"simulate", "--seq", "1T"}, "0 to 2147483648"},
+                      BadCase{{"simulate", "--seq", "2Gi", "--block", "1"}, "larger blocks"},
+                      BadCase{{"simulate", "--seq", "2Gi", "--mask", "chunked:1"}, "larger chunks"},
+                      BadCase{{"simulate", "--ranks", "1M"}, "at most 131072"},
+                      BadCase{{"simulate", "--mask", "full", "--partition", "contiguous", "--ranks",
+                               "64Ki", "--seq", "64Ki"},
+                              "more than"},
+                      BadCase{{"simulate", "--machine", "dgx-a10"}, "did you mean dgx-a100?"},
+                      BadCase{{"simulate", "--machine", ""}, "--machine is empty"},
+                      BadCase{{"simulate", "--machine", "dgx-a100"}, "it states bf16, fp16"},
+                      BadCase{{"simulate", "--model", "llama-3-8B"}, "did you mean llama-3-8b?"},
+                      BadCase{{"simulate", "--topology", "dgx-1v"}, "are for --machine"},
+                      BadCase{{"simulate", "--strategy", "ulysses", "--depth", "3"}, "no use for"},
+                      BadCase{{"check", "--strategy", "local", "--lanes", "2"}, "no use for"},
+                      BadCase{{"simulate", "--machine", "dgx-a100", "--noise-seed", "1"}, "noise"},
+                      BadCase{{"compare-strategies", "--strategy", "ulysses"}, "no option"},
                       BadCase{{"calibrate", "--budget", "45"}, "--budget"},
+                      BadCase{{"demo", "--budget", "0s"}, "more than 0"},
+                      BadCase{{"demo", "--budget", "1s", "--machine", "dgx-a100"}, "--budget"},
                       BadCase{{"calibrate", "--budget", "0s"}, "--budget"},
                       BadCase{{"calibrate", "--seq", "4096"}, "calibrate has no option --seq"},
                       BadCase{{"run", "--device", "tpu"}, "cpu or cuda"},
                       BadCase{{"trace"}, "RUN is missing"},
                       BadCase{{"compare", "a", "b", "c"}, "does not take the argument c"}));
+
+TEST(BadInputOf, CoresThatAreNotThere) {
+  for (const std::string verb : {"run", "calibrate"}) {
+    const ProcessResult result = run_ringscope({verb, "--cores", "60000"});
+    EXPECT_EQ(result.code, 4);
+    EXPECT_THAT(result.err, HasSubstr("--cores is 60000, but this process may use"));
+  }
+}
+
+TEST(BadInputOf, CompareStrategiesWhereNoneCanBePredicted) {
+  const ProcessResult result =
+      run_ringscope({"compare-strategies", "--machine", "dgx-a100", "--dtype", "fp32"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("does not state what attention costs in fp32"));
+}
+
+TEST(BadInputOf, TwoOutputsOfOneName) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("out");
+  const ProcessResult result = run_ringscope(small("simulate", {"-o", file, "--svg", file}));
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("two of --output, --trace and --svg are"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST(BadInputOf, APlaceThatCannotBeWrittenBeforeAnythingIsMeasured) {
+  const TemporaryFolder folder;
+  const std::string under_a_file = folder.write("file", "") + "/machine.json";
+  for (const std::string& place : {folder.path(), under_a_file}) {
+    const ProcessResult result = run_ringscope({"calibrate", "--budget", "600s", "-o", place});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("folder"));
+  }
+}
+
+TEST(BadFile, BinaryProgramsAreNotPouredOutOverTheTerminal) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("binary", std::string(100'000, '\x1b'));
+  const ProcessResult result = run_ringscope({"simulate", "--program", file});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_LT(result.err.size(), 1000u);
+  EXPECT_EQ(result.err.find('\x1b'), std::string::npos);
+}
 
 TEST(BadFile, EveryReaderNamesTheFile) {
   const TemporaryFolder folder;
