@@ -164,7 +164,8 @@ RC_GTEST_PROP(ChromeTrace, HoldsForAnyTimeline, (uint64_t seed)) {
       RC_ASSERT(process_of.emplace(tid, event.at("pid")).first->second == event.at("pid"));
       // Three decimals are exact to a rounding of the double.
       const auto known = busy_until.find(tid);
-      RC_ASSERT(known == busy_until.end() || ts >= known->second * (1 - 1e-15) - 1e-9);
+      const bool is_free = known == busy_until.end() || ts >= known->second * (1 - 1e-15) - 1e-9;
+      RC_ASSERT(is_free);
       busy_until[tid] = ts + event.at("dur").get<double>();
       first = std::min(first, ts);
     } else if (phase == "C") {
