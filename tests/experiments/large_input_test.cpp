@@ -22,6 +22,14 @@ struct Usage {
   int64_t peak_bytes = 0;
 };
 
+/// Of a process without the shadow of a sanitizer, which takes more than what is measured.
+bool is_within(const Usage& usage, int64_t most_bytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#endif
+  return usage.peak_bytes < most_bytes;
+}
+
 /// `ringscope import auto PATH` with its output thrown away.
 Usage import_of(const std::string& path) {
   std::vector<std::string> words{RING_RINGSCOPE, "import", "auto", path};
@@ -67,7 +75,7 @@ TEST(LargeInput, ATraceTakesTheMemoryOfItsKernels) {
       "\n",
       R"({"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2,"args":{"stream":7}}]})"));
   EXPECT_EQ(usage.code, 0);
-  EXPECT_LT(usage.peak_bytes, 64'000'000);
+  EXPECT_TRUE(is_within(usage, 64'000'000)) << usage.peak_bytes;
 }
 
 /// Logs are kept whole with an entry for each line: about twice to four times their size.
@@ -78,14 +86,14 @@ TEST(LargeInput, ALogTakesAFewTimesItsSize) {
   const Usage info = import_of(
       large_file(folder, "box:11:12 [0] NCCL INFO comm 0x1 rank 0 nranks 2 busId 1a\n", line, ""));
   EXPECT_EQ(info.code, 0);
-  EXPECT_LT(info.peak_bytes, 5 * kLarge);
+  EXPECT_TRUE(is_within(info, 5 * kLarge)) << info.peak_bytes;
   const Usage tests = import_of(
       large_file(folder,
                  "# Collective test starting: all_gather_perf\n#  size  count  type  redop  root  "
                  "time  algbw  busbw  #wrong  time  "
                  "algbw  busbw  #wrong\n",
                  " 4000000 250000 float none -1 120.0 33.33 25.00 0 120.0 33.33 25.00 0\n", ""));
-  EXPECT_LT(tests.peak_bytes, 10 * kLarge);
+  EXPECT_TRUE(is_within(tests, 10 * kLarge)) << tests.peak_bytes;
   EXPECT_TRUE(tests.code == 0 || tests.code == 2);
 }
 
@@ -94,11 +102,11 @@ TEST(LargeInput, DocumentsThatLargeAreRefusedUnread) {
   const Usage config =
       import_of(large_file(folder, "{\"num_attention_heads\":[", "1,1,1,1,1,1,1,1,\n", "1]}"));
   EXPECT_EQ(config.code, 2);
-  EXPECT_LT(config.peak_bytes, 64'000'000);
+  EXPECT_TRUE(is_within(config, 64'000'000)) << config.peak_bytes;
   const Usage xml = import_of(
       large_file(folder, "<system version=\"1\">\n", "<cpu numaid=\"0\"></cpu>\n", "</system>"));
   EXPECT_EQ(xml.code, 2);
-  EXPECT_LT(xml.peak_bytes, 64'000'000);
+  EXPECT_TRUE(is_within(xml, 64'000'000)) << xml.peak_bytes;
 }
 
 TEST(LargeInput, HostileFilesAreRefused) {
@@ -123,7 +131,7 @@ TEST(LargeInput, HostileFilesAreRefused) {
   for (const std::string& text : texts) {
     const Usage usage = import_of(folder.write("hostile", text));
     EXPECT_TRUE(usage.code == 2 || usage.code == 0) << usage.code << " " << text.substr(0, 60);
-    EXPECT_LT(usage.peak_bytes, 200'000'000) << text.substr(0, 60);
+    EXPECT_TRUE(is_within(usage, 200'000'000)) << usage.peak_bytes << ' ' << text.substr(0, 60);
   }
 }
 
