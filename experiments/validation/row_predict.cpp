@@ -12,32 +12,14 @@
 #include "core/formats/machine_json.h"
 #include "core/library.h"
 #include "core/paths.h"
-#include "core/strategy.h"
 #include "experiments/validation/closed_forms.h"
+#include "experiments/validation/row_program.h"
 #include "experiments/validation/stacks.h"
 #include "sim/analytic.h"
 #include "sim/simulator.h"
 
 namespace ring {
 namespace {
-
-/// The ring that each group of `ulysses` GPUs takes part in as one: with its share of the heads.
-Problem ring_problem(const RowCase& row) {
-  Problem problem = row.problem;
-  problem.heads /= row.ulysses;
-  problem.kv_heads = std::max<int64_t>(1, problem.kv_heads / row.ulysses);
-  return problem;
-}
-
-/// Ring ranks on the GPUs of the machine: neighbours share heads, or those of different nodes do.
-void place_ring(const RowCase& row, Machine& machine) {
-  std::vector<int> processors;
-  for (int rank = 0; rank < row.ring; ++rank) {
-    const int gpu = row.is_ulysses_across_nodes ? rank : rank * row.ulysses;
-    processors.push_back(machine.processors[static_cast<size_t>(gpu)]);
-  }
-  machine.processors = std::move(processors);
-}
 
 void set_nic_rate(Machine& machine, double bytes_per_s) {
   for (Link& link : machine.topology.mutable_links()) {
@@ -51,18 +33,8 @@ Machine machine_for(const RowCase& row, MachineShelf& shelf) {
     select_kernels(machine, row.kernels);
   }
   if (row.nic_bytes_per_s > 0) set_nic_rate(machine, row.nic_bytes_per_s);
-  apply_stack(find_stack(row.stack), machine);
+  apply_stack(find_stack(row.stack), row.ring, machine);
   return machine;
-}
-
-Tuning tuning_of(const RowCase& row) {
-  Tuning tuning;
-  tuning.strategy =
-      row.layout == Layout::kDoubleRing ? fmt::format("double-ring:{}", row.inner) : "pass-kv";
-  tuning.ranks = row.ring;
-  tuning.partition = row.partition;
-  tuning.block_tokens = std::max<int64_t>(1, row.problem.seq_len());  // One kernel a shard.
-  return tuning;
 }
 
 double simulated_seconds(const RingProgram& program, const Machine& machine) {
@@ -83,26 +55,46 @@ double passes_seconds(const RowCase& row, double forward_s, double backward_s) {
   return forward_s;
 }
 
-std::string predict_ring(const RowCase& row, MachineShelf& shelf, double& seconds) {
-  Machine machine = machine_for(row, shelf);
-  const Stack& stack = find_stack(row.stack);
-  const double exchange_s = row.ulysses > 1 ? all_to_all_seconds(row, stack, machine) : 0;
+Pass pass_of(TimedPass pass) {
+  switch (pass) {
+    case TimedPass::kForward:
+      return Pass::kForward;
+    case TimedPass::kBackward:
+      return Pass::kBackward;
+    case TimedPass::kBoth:
+      return Pass::kForwardBackward;
+  }
+  return Pass::kForward;
+}
+
+/// The ring between the GPUs of `row` that do not share heads.
+double ring_seconds(const RowCase& row, const Stack& stack, Pass pass, Machine machine) {
   place_ring(row, machine);
-  const RingProgram program = plan(ring_problem(row), tuning_of(row));
-  double forward_s = 0, backward_s = 0;
-  if (row.pass != TimedPass::kBackward) {
-    forward_s = exchange_s + simulated_seconds(program, machine);
-  }
-  std::string method = row.ring == 1 ? "kernel" : "simulated ring";
-  if (row.pass != TimedPass::kForward) {
-    const RingProgram backward = backward_program(program, row, stack, machine);
-    backward_s = exchange_s + simulated_seconds(backward, machine) +
-                 last_gradient_hop_seconds(program, row, stack, machine);
-    method += ", backward in the steps of the forward ring";
-  }
-  if (row.ulysses > 1) method += " + closed-form all-to-all";
-  seconds = passes_seconds(row, forward_s, backward_s);
-  return method;
+  return simulated_seconds(ring_program(row, stack, pass), machine);
+}
+
+/// What the all-to-alls of one pass add to its ring: the program with them, without its ring. The
+/// backward pass moves as much as the forward pass (dO in, dQ, dK and dV out).
+double exchange_seconds(const RowCase& row, const Stack& stack, const Machine& machine) {
+  RingProgram all = exchange_program(row), ring = ring_program(row, stack, Pass::kForward);
+  keep_exchange_only(row.ulysses, all);
+  keep_exchange_only(1, ring);
+  Machine machine_of_all = machine, machine_of_ring = machine;
+  place_groups(row, machine_of_all);
+  place_ring(row, machine_of_ring);
+  // What is left of the ring, the latency of its messages, is in both.
+  return simulated_seconds(all, machine_of_all) - simulated_seconds(ring, machine_of_ring) +
+         layout_seconds(row, stack, machine);
+}
+
+std::string predict_ring(const RowCase& row, MachineShelf& shelf, double& seconds) {
+  const Machine machine = machine_for(row, shelf);
+  const Stack& stack = find_stack(row.stack);
+  seconds = ring_seconds(row, stack, pass_of(row.pass), machine);
+  if (row.ulysses == 1) return row.ring == 1 ? "kernel" : "simulated program";
+  const double exchange_s = exchange_seconds(row, stack, machine);
+  seconds += passes_seconds(row, exchange_s, exchange_s);
+  return row.ring == 1 ? "kernel + simulated all-to-alls" : "simulated ring and all-to-alls";
 }
 
 std::string predict_gathered(const RowCase& row, MachineShelf& shelf, double& seconds) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/machine.h"
+#include "core/tuning.h"
 
 namespace ring {
 
@@ -16,16 +17,23 @@ struct Stack {
   int merge_launches = 0;
   /// Bytes read and written per element before and after an all-to-all to lay tensors out anew.
   double layout_bytes = 0;
-  /// Bytes per element of dQ (first) and dK, dV (second) to add up the gradients of a step.
-  double query_gradient_bytes = 0, key_gradient_bytes = 0;
-  Bytes gradient_element_bytes = 4;  ///< Of dK and dV on the wire.
+  /// Bytes read and written to add up the gradients of a step that stay, per element of Q where dQ
+  /// stays, of K where dK and dV do. What travels is added by the program.
+  double kept_gradient_bytes = 0;
+  Bytes gradient_element_bytes = 4;  ///< Of those that travel.
+  BackwardMoves backward = BackwardMoves::kKeys;
   std::string_view source;
 };
 
 /// By name; throws Error(kUsage) for an unknown one.
 const Stack& find_stack(std::string_view name);
 
-/// The machine as this stack uses it: the merge of steps is added to its attend cost.
-void apply_stack(const Stack& stack, Machine& machine);
+/// One launch of a short kernel when launches follow each other.
+inline constexpr double kShortLaunchSeconds = 3e-6;
+
+/// The machine as this stack uses it: passes of its own that merge outputs and add gradients of a
+/// step go with the attention of the step; delta is a part of its backward kernel. A ring of one
+/// adds nothing up.
+void apply_stack(const Stack& stack, int ring, Machine& machine);
 
 }  // namespace ring
