@@ -94,10 +94,16 @@ std::optional<Tuning> nearest_legal(const Problem& problem, const Tuning& tuning
   add_variants(plain);
   for (const Tuning& other : on_other_ranks(plain)) candidates.push_back(other);
   Tuning ring = tuning;
-  for (const char* partition : {tuning.partition.c_str(), "zigzag"}) {
-    ring.strategy = "pass-kv";
-    ring.partition = partition;
-    candidates.push_back(ring);
+  const bool moves_queries = tuning.strategy == "tree-decode";
+  for (const bool is_deterministic : {tuning.is_deterministic, false}) {
+    ring.is_deterministic = is_deterministic;
+    for (const char* strategy : {moves_queries ? "pass-q" : "pass-kv", "pass-kv"}) {
+      for (const char* partition : {tuning.partition.c_str(), "zigzag"}) {
+        ring.strategy = strategy;
+        ring.partition = partition;
+        candidates.push_back(ring);
+      }
+    }
   }
   const auto found = std::find_if(candidates.begin(), candidates.end(),
                                   [&](const Tuning& t) { return can_be_planned(problem, t); });

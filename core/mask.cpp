@@ -7,6 +7,7 @@
 #include "core/count_list.h"
 #include "core/error.h"
 #include "core/integer_math.h"
+#include "core/mask_mix.h"
 #include "core/units.h"
 
 namespace ring {
@@ -224,14 +225,16 @@ Mask Mask::parse(std::string_view text, int64_t seq_len) {
     if (kind == "docs") return documents(parse_bounds(value, seq_len, "document"), true);
     if (kind == "docs-full") return documents(parse_bounds(value, seq_len, "document"), false);
     if (kind == "groups") return block_causal(parse_bounds(value, seq_len, "group"));
+    if (kind == "mix") return mix(seq_len, parse_mix(value));
   }
-  static constexpr std::string_view kKinds[] = {"full",      "causal", "window", "chunked", "docs",
-                                                "docs-full", "prefix", "groups", "decode"};
-  const std::string nearest = nearest_spelling(kind, kKinds, 9);
+  static constexpr std::string_view kKinds[] = {"full", "causal",    "window", "chunked",
+                                                "docs", "docs-full", "prefix", "groups",
+                                                "mix",  "decode"};
+  const std::string nearest = nearest_spelling(kind, kKinds, std::size(kKinds));
   throw_usage(
       fmt::format("mask '{}' is not known", text),
       "allowed: full, causal, window:N, chunked:N, docs:0,N,..., docs-full:0,N,..., "
-      "prefix:N, groups:0,N,..., decode:N" +
+      "prefix:N, groups:0,N,..., decode:N, mix:text=N,frames=KxN,new,..." +
           (nearest.empty() || nearest == text ? std::string() : "; did you mean " + nearest + "?"));
 }
 

@@ -31,6 +31,21 @@ struct BlockCounts {
   int64_t edge_rows = 0;      ///< Active queries that do not see all of the keys.
 };
 
+/// One piece of a sequence that mixes text and video.
+struct MixPart {
+  enum class Kind {
+    kText,         ///< Causal.
+    kFrames,       ///< Full inside a frame, causal across frames.
+    kNewDocument,  ///< What follows does not see what stands before; has no tokens.
+  };
+  Kind kind = Kind::kText;
+  int64_t tokens = 0;             ///< Of the text, or of one frame.
+  int64_t frames = 1;             ///< Frames in a row.
+  int64_t before = 0, after = 0;  ///< Boundary tokens at each frame, causal.
+
+  int64_t all_tokens() const;  ///< Throws Error(kUsage) beyond 64 bits.
+};
+
 /// Every mask of the field that is exact in the ring reduces to one key interval per query, whose
 /// ends are constant or move with the query: full, causal, sliding window, documents, chunks,
 /// prefix, frame groups. A mask is a sorted list of such segments; queries in none of them see
@@ -50,6 +65,9 @@ class Mask {
   /// Groups given by ascending bounds as in `documents`; full inside a group, causal across.
   static Mask block_causal(std::vector<int64_t> bounds);
 
+  /// Text and video, whose tokens add up to `seq_len`.
+  static Mask mix(int64_t seq_len, const std::vector<MixPart>& parts);
+
   /// Decoding: the last `tokens` positions see everything up to themselves; the others, whose
   /// results are known already, ask for nothing.
   static Mask decode(int64_t seq_len, int64_t tokens);
@@ -63,7 +81,7 @@ class Mask {
   static Mask parse(std::string_view text, int64_t seq_len);
   std::string text() const;
   /// The kind alone: "full", "causal", "window", "chunked", "docs", "docs-full", "prefix",
-  /// "groups", "decode", "segments".
+  /// "groups", "mix", "decode", "segments".
   const std::string& kind() const { return kind_; }
 
   int64_t seq_len() const { return seq_len_; }

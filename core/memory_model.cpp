@@ -10,9 +10,10 @@ Bytes backward_bytes(const Problem& problem, const RankStorage& storage) {
   const Bytes travelling = storage.gradients == Payload::kKeyGradients
                                ? problem.key_gradient_bytes(storage.gradient_tokens)
                                : problem.query_gradient_bytes(storage.gradient_tokens);
+  const Tokens summed = storage.has_home_inputs ? storage.query_tokens : 0;
   return rows * (problem.head_dim_v * size_bytes(problem.dtype) + 8) +
-         problem.query_gradient_bytes(storage.query_tokens) +
-         problem.key_gradient_bytes(storage.home_tokens) + storage.gradient_buffers * travelling;
+         problem.query_gradient_bytes(summed) + problem.key_gradient_bytes(storage.home_tokens) +
+         storage.gradient_buffers * travelling;
 }
 
 Bytes shaped_bytes(const Problem& problem, const RankStorage& storage) {

@@ -37,6 +37,7 @@ Bytes payload_bytes(const Problem& problem, Payload payload, HeadRange query_hea
       per_head = (problem.head_dim_v + 1) * kFloat;
       break;
     case Payload::kOutput:
+    case Payload::kOutputGradient:
       per_head = problem.head_dim_v * element;
       break;
     case Payload::kQuerySide:

@@ -137,9 +137,16 @@ std::string_view fault_of_transfer(const RingProgram& program, OpId id) {
   return {};
 }
 
+/// How many buffers there are for a payload.
+int32_t buffers_of(const RankStorage& storage, Payload payload) {
+  if (payload == Payload::kQuerySide && storage.query_buffers > 0) return storage.query_buffers;
+  if (is_gradient(payload) && storage.gradient_buffers > 0) return storage.gradient_buffers;
+  return storage.all_buffers();
+}
+
 std::string_view fault_of_gradient(const RankStorage& storage, const Op& op, int32_t buffer) {
   if (!is_gradient(op.payload) && op.kind != OpKind::kBackward) return {};
-  if (buffer != kHomeBuffer && (buffer < 0 || buffer >= storage.gradient_buffers))
+  if (buffer < kHomeBuffer || buffer >= buffers_of(storage, Payload::kKeyGradients))
     return "the gradient buffer does not exist";
   return {};
 }
@@ -158,8 +165,10 @@ std::string_view fault_of_backward(const RingProgram& program, OpId id) {
   if (op.payload != Payload::kKeyValue && op.payload != Payload::kQuerySide)
     return "neither keys nor the query side travel";
   const int32_t staying = op.payload == Payload::kKeyValue ? op.q_shard : op.kv_shard;
-  if (staying != id.rank) return "the side that stays is not the rank's own";
-  return fault_of_gradient(storage, op, op.state);
+  if (op.q_buffer == kHomeBuffer && staying != id.rank)
+    return "the side that stays is not the rank's own";
+  const std::string_view of_staying = fault_of_gradient(storage, op, op.source_state);
+  return of_staying.empty() ? fault_of_gradient(storage, op, op.state) : of_staying;
 }
 
 /// Of ops on query rows.
@@ -214,31 +223,13 @@ std::string_view fault_of_copy(const RingProgram& program, OpId id) {
 
 std::string_view fault_of_transfer_payload(const RingProgram& program, OpId id) {
   const Op& op = program.op(id);
-  const bool has_rows = op.payload == Payload::kQuery || op.payload == Payload::kPartial ||
-                        op.payload == Payload::kOutput;
-  if (!program.has_attention || !has_rows) return {};
+  if (!program.has_attention || !is_row_payload(op.payload)) return {};
   const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
   if (op.payload == Payload::kPartial &&
       (op.state < storage.states || op.state >= storage.all_states())) {
     return "it needs a packed state to hold its partial result";
   }
   return fault_of_rows(program, op);
-}
-
-int32_t buffers_of(const RankStorage& storage, Payload payload) {
-  switch (payload) {
-    case Payload::kKeyValue:
-    case Payload::kQuery:
-    case Payload::kPartial:
-    case Payload::kOutput:
-      return storage.all_buffers();
-    case Payload::kQuerySide:
-      return storage.query_buffers;
-    case Payload::kKeyGradients:
-    case Payload::kQueryGradients:
-      return storage.gradient_buffers;
-  }
-  return 0;
 }
 
 std::string_view fault_of(const RingProgram& program, OpId id) {

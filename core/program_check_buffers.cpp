@@ -44,13 +44,16 @@ class RankChecker {
   void check() {
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const Op& op = ops_.ops[i];
-      const bool is_shaped = op.payload == Payload::kKeyValue || is_row_payload(op.payload);
-      if (program_.has_attention && is_shaped && op.buffer >= ops_.storage.buffers) continue;
+      if (program_.has_attention && is_shaped_buffer(ops_.storage, op.payload, op.buffer)) continue;
       if (op.kind == OpKind::kReceive && op.buffer != kHomeBuffer) {
         write(op, i, contents(op.payload, op.buffer));
       } else if (computes_pairs(op.kind) || op.kind == OpKind::kSend) {
         op.buffer == kHomeBuffer ? read_home(op, i) : read(op, i, contents(op.payload, op.buffer));
       }
+      const bool sums_shaped =
+          is_shaped_buffer(ops_.storage, Payload::kKeyGradients,
+                           op.kind == OpKind::kAdd ? op.source_state : op.state);
+      if (sums_shaped) continue;
       if (op.kind == OpKind::kAdd) {
         Contents& source = buffers_[{kGradientSet, op.source_state}];
         read(op, i, source);

@@ -55,6 +55,13 @@ class Order {
   std::vector<int64_t> before_;
 };
 
+/// Whether a buffer that an op names for this payload is one of the shaped ones.
+inline bool is_shaped_buffer(const RankStorage& storage, Payload payload, int32_t buffer) {
+  if (is_gradient(payload) && storage.gradient_buffers > 0) return false;
+  if (payload == Payload::kQuerySide && storage.query_buffers > 0) return false;
+  return buffer >= storage.buffers;
+}
+
 void check_buffers(const RingProgram& program, const Match& match, std::vector<Fault>& faults);
 /// Shaped buffers and states, row by row: nothing is overwritten while it may be read, and
 /// everybody reads the tokens that he expects.

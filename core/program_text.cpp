@@ -15,9 +15,10 @@ namespace {
 constexpr std::array kKinds = {
     OpKind::kAttend, OpKind::kSend,    OpKind::kReceive,  OpKind::kMerge, OpKind::kFinalize,
     OpKind::kCopy,   OpKind::kCompute, OpKind::kBackward, OpKind::kDelta, OpKind::kAdd};
-constexpr std::array kPayloads = {
-    Payload::kKeyValue,  Payload::kQuery,        Payload::kPartial,       Payload::kOutput,
-    Payload::kQuerySide, Payload::kKeyGradients, Payload::kQueryGradients};
+constexpr std::array kPayloads = {Payload::kKeyValue,       Payload::kQuery,
+                                  Payload::kPartial,        Payload::kOutput,
+                                  Payload::kQuerySide,      Payload::kKeyGradients,
+                                  Payload::kQueryGradients, Payload::kOutputGradient};
 
 std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find('#'));
@@ -147,7 +148,8 @@ class Reader {
   }
 
   int32_t gradient_or_state(std::string_view value, std::string_view key, const Op& op) const {
-    const bool is_gradient_op = op.kind == OpKind::kBackward || op.kind == OpKind::kAdd;
+    const bool is_gradient_op =
+        op.kind == OpKind::kBackward || op.kind == OpKind::kAdd || op.kind == OpKind::kDelta;
     if (is_gradient_op && value == "home") return kHomeBuffer;
     return small(value, key, 0, int64_t{1} << 30);
   }

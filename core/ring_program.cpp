@@ -48,6 +48,8 @@ std::string_view name(Payload payload) {
       return "key-gradients";
     case Payload::kQueryGradients:
       return "query-gradients";
+    case Payload::kOutputGradient:
+      return "output-gradient";
   }
   return "?";
 }

@@ -45,6 +45,7 @@ enum class Payload : uint8_t {
   kQuerySide,       ///< Q, dO (model dtype), lse and delta (fp32) of query rows.
   kKeyGradients,    ///< dK and dV of keys, fp32. Lies in a gradient buffer.
   kQueryGradients,  ///< dQ of query rows, fp32. Lies in a gradient buffer.
+  kOutputGradient,  ///< dO of query rows, in the model dtype.
 };
 std::string_view name(Payload payload);
 constexpr bool is_gradient(Payload payload) {
@@ -53,7 +54,8 @@ constexpr bool is_gradient(Payload payload) {
 
 /// Query rows on their way, or results of them.
 constexpr bool is_row_payload(Payload payload) {
-  return payload == Payload::kQuery || payload == Payload::kPartial || payload == Payload::kOutput;
+  return payload == Payload::kQuery || payload == Payload::kPartial ||
+         payload == Payload::kOutput || payload == Payload::kOutputGradient;
 }
 
 /// When a transfer may start: when the sender is ready, or when both sides are.
@@ -109,19 +111,25 @@ struct Op {
   int32_t q_shard = -1;              ///< Rank whose query rows these are.
   int64_t q_begin = 0, q_end = 0;    ///< Query rows, in local order of that shard.
   int32_t head_begin = 0, head_end = 0;  ///< Query heads.
-  int32_t q_buffer = kHomeBuffer;        ///< Attend: where the query rows lie.
-  int64_t q_at = 0;  ///< Row of q_buffer (attend) or of buffer (copy, finalize) of row q_begin.
+  /// Attend: where the query rows lie. Backward: where the side that stays lies, from row 0 on.
+  /// Delta: where the query side lies, whose output and lse lie in `buffer`.
+  int32_t q_buffer = kHomeBuffer;
+  /// Row of q_buffer (attend), of buffer (copy, finalize) or of source_state (add) of the first.
+  int64_t q_at = 0;
 
   /// A copy moves rows q_begin .. q_end of q_shard, whatever its payload is, from `source_buffer`
   /// to `buffer`. Where the rows of a buffer are in the order of another shard or group, that is
   /// named here; -1: they follow each other from buffer_begin in the source, from q_at in the
-  /// target.
+  /// target. An add has orders likewise; from q_at in the source, from buffer_begin in the target.
   int32_t source_buffer = kHomeBuffer;
   int32_t source_order = -1, target_order = -1;
 
-  int32_t state = 0;          ///< Attention state continued, merged into, or finalized; of backward
-                              ///< and add the gradient buffer that is added to.
-  int32_t source_state = -1;  ///< Merge, add: what is merged or added, and becomes free.
+  /// Attention state continued, merged into, or finalized. Add: the gradient buffer that is added
+  /// to. Backward: that of the side that travels. Delta: that of the keys.
+  int32_t state = 0;
+  /// Merge, add: what is merged or added. Backward: gradient buffer of the side that stays. Delta:
+  /// that of the query rows.
+  int32_t source_state = -1;
   bool starts_state = false;  ///< Resets the rows of `state` first.
 
   int64_t visible_pairs = 0;  ///< Exact visible (query, key) pairs, per head and batch element.
@@ -133,12 +141,14 @@ struct Op {
   int32_t dep_count = 0;  ///< Points of lanes of the same rank that must be reached first.
 };
 
-/// A buffer with room for some heads only, or for something else than K and V.
+/// A buffer with room for some heads only, or for something else than K and V. Of the query side
+/// and of gradients a rank has either shaped buffers or uniform ones.
 struct BufferShape {
   Payload payload = Payload::kKeyValue;
   Tokens tokens = 0;
   int32_t head_begin = 0, head_end = 0;  ///< Query heads, as in Op.
-  /// Shard or group whose values are there from the start; -1: they are received or copied.
+  /// Shard or group whose values are there from the start, or whose gradients end there; -1: they
+  /// are received or copied. Of a query side that holds for Q alone.
   int32_t filled_with = -1;
 };
 

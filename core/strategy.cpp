@@ -29,12 +29,7 @@ void validate_backward(const Problem& problem, const Tuning& tuning) {
         fmt::format("accumulation is {}; it must be at least 1", tuning.accumulation_steps));
   }
   if (tuning.optimizer_gap_ps < 0) throw_usage("the optimizer gap is negative");
-  if (has_backward(problem.pass)) {
-    if (!tuning.is_deterministic) return;
-    throw_usage("deterministic mode covers the forward pass alone",
-                "gradients are the same in every run of one ring in any case; that they do not "
-                "depend on the ring size cannot be had (docs/numerics.md)");
-  }
+  if (has_backward(problem.pass)) return;
   if (tuning.backward != BackwardMoves::kAuto || tuning.accumulation_steps > 1 ||
       tuning.optimizer_gap_ps > 0) {
     throw_usage("what moves backward, accumulation and the optimizer gap need a backward pass",

@@ -43,7 +43,8 @@ void SetupOptions::declare_problem(VerbOptions& options) {
   options.count("--batch", batch_, "Batch elements [1]");
   options.text("--dtype", dtype_, "TYPE", "fp32, bf16 or fp16 [fp32]");
   options.text("--mask", mask_, "MASK",
-               "full, causal, window:W, chunked:C, prefix:P, docs:0,9,17, decode:N [causal]");
+               "full, causal, window:W, chunked:C, prefix:P, docs:0,9,17, decode:N,\n"
+               "groups:0,9,17 or mix:text=N,frames=KxN,... [causal]");
   options.text("--pass", pass_, "PASS", "forward, forward+backward or backward [forward]");
 }
 

@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "kernels/executor_storage.h"
-
 namespace ring {
 namespace {
 
@@ -21,11 +19,6 @@ GradientBuffer key_gradients(const Problem& problem, Tokens tokens) {
   return {Pages(values * problem.head_dim), Pages(values * problem.head_dim_v)};
 }
 
-/// Rows [from, from + count) of a piece that has `row_bytes` a row.
-Part rows_of(const Pages& pages, Bytes row_bytes, int64_t from, int64_t count) {
-  return {pages.data() + from * row_bytes, count * row_bytes};
-}
-
 }  // namespace
 
 BackwardMemory::BackwardMemory(const Problem& problem, const RankStorage& storage) {
@@ -34,7 +27,8 @@ BackwardMemory::BackwardMemory(const Problem& problem, const RankStorage& storag
   for (int32_t i = 0; i < storage.query_buffers; ++i)
     received.push_back(query_side(problem, storage.query_buffer_tokens, true));
   d_keys = key_gradients(problem, storage.home_tokens);
-  d_queries = Pages(problem.query_gradient_bytes(storage.query_tokens));
+  if (storage.has_home_inputs)
+    d_queries = Pages(problem.query_gradient_bytes(storage.query_tokens));
   for (int32_t i = 0; i < storage.gradient_buffers; ++i) {
     if (storage.gradients == Payload::kKeyGradients) {
       gradients.push_back(key_gradients(problem, storage.gradient_tokens));
@@ -82,30 +76,6 @@ Bytes BackwardMemory::bytes() const {
   for (const GradientBuffer& buffer : gradients)
     sum += buffer.first.bytes() + buffer.second.bytes();
   return sum;
-}
-
-std::array<Part, kMaxParts> backward_parts(const RankMemory& memory, const Op& op) {
-  const Problem& problem = memory.problem;
-  const BackwardMemory& backward = memory.backward;
-  const int64_t rows = op.q_end - op.q_begin, at = op.buffer_begin;
-  const Bytes query_heads = problem.batch * problem.heads;
-  const Bytes kv_heads = problem.batch * problem.kv_heads;
-  if (op.payload == Payload::kQuerySide) {
-    const bool is_home = op.buffer == kHomeBuffer;
-    const QuerySideBuffer& buffer =
-        is_home ? backward.home : backward.received[static_cast<size_t>(op.buffer)];
-    const Bytes element = size_bytes(problem.dtype);
-    return {
-        {rows_of(is_home ? memory.q : buffer.q, query_heads * problem.head_dim * element, at, rows),
-         rows_of(buffer.d_out, query_heads * problem.head_dim_v * element, at, rows),
-         rows_of(buffer.stats, query_heads * 2 * kFloat, at, rows)}};
-  }
-  const GradientBuffer& buffer = backward.gradients[static_cast<size_t>(op.buffer)];
-  if (op.payload == Payload::kQueryGradients)
-    return {{rows_of(buffer.first, query_heads * problem.head_dim * kFloat, at, rows)}};
-  const int64_t tokens = op.kv_end - op.kv_begin;
-  return {{rows_of(buffer.first, kv_heads * problem.head_dim * kFloat, at, tokens),
-           rows_of(buffer.second, kv_heads * problem.head_dim_v * kFloat, at, tokens)}};
 }
 
 }  // namespace ring

@@ -1,13 +1,11 @@
 // BackwardMemory: what one rank of an executor holds for the backward pass.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "core/ring_program.h"
 #include "kernels/data.h"
 #include "kernels/memory.h"
-#include "kernels/transport/transport.h"
 
 namespace ring {
 
@@ -39,10 +37,5 @@ struct BackwardMemory {
   Pages d_queries;                        ///< Of the own rows.
   std::vector<GradientBuffer> gradients;  ///< On their way.
 };
-
-struct RankMemory;
-
-/// The pieces of a message of query side or gradients.
-std::array<Part, kMaxParts> backward_parts(const RankMemory& memory, const Op& op);
 
 }  // namespace ring

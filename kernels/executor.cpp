@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -57,6 +58,7 @@ struct CpuExecutor::Impl {
   Impl(const RingProgram& program_in, const DataSource& data, ExecutorOptions options_in);
   void run_forward(const DataSource& data);
   void take_forward(int rank);
+  void take_output(int rank, int32_t buffer, const TokenRanges& tokens);
   ~Impl();
 
   void prepare_rank(int rank);
@@ -72,17 +74,10 @@ struct CpuExecutor::Impl {
   float lse_at(int64_t batch, int64_t head, int64_t position) const;
   /// Rank that holds a token, and its row there.
   std::pair<int, int64_t> place_of(int64_t position) const;
-  /// One token of a (token, batch, head, dim) tensor of its owner.
-  template <class Choose>
-  std::span<const float> gradients(int64_t batch, int64_t position, int64_t heads, int64_t dim,
-                                   const Choose& choose) const {
-    RING_ASSERT(program.has_attention && has_backward(program.problem.pass));
-    const auto [rank, row] = place_of(position);
-    const Pages* const pages = choose(ranks[static_cast<size_t>(rank)]->memory.backward);
-    const int64_t width = heads * dim;
-    return {pages->template as<float>() + (row * program.problem.batch + batch) * width,
-            static_cast<size_t>(width)};
-  }
+  /// One token of a gradient, of all heads: of its owner, or put together from the ranks that hold
+  /// some heads of it.
+  std::span<const float> gradients(Payload payload, int part, int64_t batch,
+                                   int64_t position) const;
   uint32_t lane_count() const { return static_cast<uint32_t>(ranks.size()) * lanes; }
 
   const RingProgram& program;
@@ -97,6 +92,8 @@ struct CpuExecutor::Impl {
     const Op* op;
   };
   std::vector<Finalized> finalized;  ///< Ops that write output.
+  /// dQ, dK and dV of the token that was asked for last, where ranks hold heads.
+  mutable std::array<std::vector<float>, 3> assembled;
 
   /// What a backward pass begins with; only while the executor is made.
   std::unique_ptr<RingProgram> forward_program;
@@ -150,25 +147,40 @@ void CpuExecutor::Impl::run_forward(const DataSource& data) {
     throw Error(ErrorKind::kInterrupted, "stopped during the forward pass");
 }
 
-/// Copies output and lse; the shards of both programs are the same.
+/// Copies output and lse of the own rows, and of the heads that a buffer is filled with; the shards
+/// of both programs are the same.
 void CpuExecutor::Impl::take_forward(int rank) {
   if (!forward) return;
+  take_output(rank, kHomeBuffer, program.partition.shard(rank));
+  const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
+  for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
+    const BufferShape& shape = storage.shaped_buffers[i];
+    if (shape.payload != Payload::kOutput || shape.filled_with < 0) continue;
+    take_output(rank, storage.buffers + static_cast<int32_t>(i),
+                program.tokens_of(shape.filled_with));
+  }
+}
+
+void CpuExecutor::Impl::take_output(int rank, int32_t buffer, const TokenRanges& tokens) {
   const RankMemory& memory = ranks[static_cast<size_t>(rank)]->memory;
   const Problem& problem = program.problem;
+  const TensorView to = memory.tensor(Payload::kOutput, 0, buffer);
+  const int64_t lse_rows = token_count(tokens), element = size_bytes(problem.dtype);
+  const auto head_bytes = static_cast<size_t>(to.dim * element);
   std::vector<float> out(static_cast<size_t>(problem.heads * problem.head_dim_v));
   std::vector<float> lse(static_cast<size_t>(problem.heads));
   int64_t row = 0;
-  for (const AffineRange& range : program.partition.shard(rank)) {
+  for (const AffineRange& range : tokens) {
     for (int64_t i = 0; i < range.count; ++i, ++row) {
       for (int64_t batch = 0; batch < problem.batch; ++batch) {
         forward->read_output(batch, range.position(i), out, lse);
         const std::span<const std::byte> bytes = forward->output_bytes(batch, range.position(i));
-        std::copy(
-            bytes.begin(), bytes.end(),
-            memory.out.data() + (row * problem.batch + batch) * static_cast<int64_t>(bytes.size()));
-        for (int64_t head = 0; head < problem.heads; ++head) {
-          memory.lse.as<float>()[(batch * problem.heads + head) * memory.rows + row] =
-              lse[static_cast<size_t>(head)];
+        for (int64_t head = to.heads.begin; head < to.heads.end; ++head) {
+          const auto from = bytes.subspan(static_cast<size_t>(head) * head_bytes, head_bytes);
+          std::copy(from.begin(), from.end(),
+                    to.data + to.at(row, batch, problem.batch, head) * element);
+          const int64_t plane = batch * to.heads.count() + head - to.heads.begin;
+          memory.lse_of_output(buffer)[plane * lse_rows + row] = lse[static_cast<size_t>(head)];
         }
       }
     }
@@ -197,7 +209,7 @@ void CpuExecutor::Impl::prepare_rank(int rank) {
     prepared_op.deps = rank_program.deps_of(op);
     prepared_op.slot = open_message(transport, rank, op);
     if (computes_pairs(op.kind)) prepared_op.spans = prepare_spans(program, op, kept_bytes);
-    if (op.kind == OpKind::kCopy && program.has_attention)
+    if ((op.kind == OpKind::kCopy || op.kind == OpKind::kAdd) && program.has_attention)
       prepared_op.row_runs = prepare_row_runs(program, op);
     by_lane[static_cast<size_t>(op.lane)].push_back(std::move(prepared_op));
   }
@@ -325,14 +337,18 @@ std::pair<int, int64_t> CpuExecutor::Impl::place_of(int64_t position) const {
 
 float CpuExecutor::Impl::lse_at(int64_t batch, int64_t head, int64_t position) const {
   const auto [home, row] = place_of(position);
+  const auto home_lse = [&, home = home, row = row] {
+    const RankMemory& memory = ranks[static_cast<size_t>(home)]->memory;
+    return memory.lse.as<float>()[(batch * program.problem.heads + head) * memory.rows + row];
+  };
+  if (!has_forward(program.problem.pass)) return home_lse();  // It was taken over.
   for (const Finalized& done : finalized) {
     const Op& op = *done.op;
     if (head < op.head_begin || head >= op.head_end) continue;
     if (op.buffer == kHomeBuffer && (done.rank != home || row < op.q_begin || row >= op.q_end))
       continue;
     const RankMemory& memory = ranks[static_cast<size_t>(done.rank)]->memory;
-    if (op.buffer == kHomeBuffer)
-      return memory.lse.as<float>()[(batch * program.problem.heads + head) * memory.rows + row];
+    if (op.buffer == kHomeBuffer) return home_lse();
     const int64_t there = index_of(program.tokens_of(op.q_shard), position);
     if (there < op.q_begin || there >= op.q_end) continue;
     const KvBuffer& buffer = memory.buffer(op.buffer);
@@ -386,22 +402,49 @@ void CpuExecutor::read_output(int64_t batch, int64_t position, std::span<float> 
     lse[static_cast<size_t>(head)] = impl_->lse_at(batch, head, position);
 }
 
+std::span<const float> CpuExecutor::Impl::gradients(Payload payload, int part, int64_t batch,
+                                                    int64_t position) const {
+  RING_ASSERT(program.has_attention && has_backward(program.problem.pass));
+  const auto [home, home_row] = place_of(position);
+  const int64_t batches = program.problem.batch;
+  const TensorView own =
+      ranks[static_cast<size_t>(home)]->memory.tensor(payload, part, kHomeBuffer);
+  const auto width = static_cast<size_t>(own.heads.count() * own.dim);
+  if (program.rank_programs[static_cast<size_t>(home)].storage.has_home_inputs) {
+    const float* const values = reinterpret_cast<const float*>(own.data);
+    return {values + own.at(home_row, batch, batches, 0), width};
+  }
+  std::vector<float>& whole =
+      assembled[payload == Payload::kQueryGradients ? 0 : static_cast<size_t>(1 + part)];
+  whole.resize(width);
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
+    for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
+      const BufferShape& shape = storage.shaped_buffers[i];
+      if (shape.payload != payload || shape.filled_with < 0) continue;
+      const TensorView some = ranks[static_cast<size_t>(rank)]->memory.tensor(
+          payload, part, storage.buffers + static_cast<int32_t>(i));
+      const int64_t row = index_of(program.tokens_of(shape.filled_with), position);
+      if (row < 0) continue;
+      const float* const from = reinterpret_cast<const float*>(some.data) +
+                                some.at(row, batch, batches, some.heads.begin);
+      std::copy(from, from + some.heads.count() * some.dim,
+                whole.begin() + some.heads.begin * some.dim);
+    }
+  }
+  return whole;
+}
+
 std::span<const float> CpuExecutor::query_gradients(int64_t batch, int64_t position) const {
-  return impl_->gradients(batch, position, impl_->program.problem.heads,
-                          impl_->program.problem.head_dim,
-                          [](const BackwardMemory& memory) { return &memory.d_queries; });
+  return impl_->gradients(Payload::kQueryGradients, 0, batch, position);
 }
 
 std::span<const float> CpuExecutor::key_gradients(int64_t batch, int64_t position) const {
-  return impl_->gradients(batch, position, impl_->program.problem.kv_heads,
-                          impl_->program.problem.head_dim,
-                          [](const BackwardMemory& memory) { return &memory.d_keys.first; });
+  return impl_->gradients(Payload::kKeyGradients, 0, batch, position);
 }
 
 std::span<const float> CpuExecutor::value_gradients(int64_t batch, int64_t position) const {
-  return impl_->gradients(batch, position, impl_->program.problem.kv_heads,
-                          impl_->program.problem.head_dim_v,
-                          [](const BackwardMemory& memory) { return &memory.d_keys.second; });
+  return impl_->gradients(Payload::kKeyGradients, 1, batch, position);
 }
 
 Bytes CpuExecutor::storage_bytes(int rank) const {

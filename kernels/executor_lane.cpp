@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "kernels/backward_run.h"
 #include "kernels/cpu/naive.h"
 #include "kernels/cpu/state.h"
 
@@ -43,16 +42,23 @@ OpSpans prepare_spans(const RingProgram& program, const Op& op, Bytes& kept_byte
 }
 
 std::vector<RowRun> prepare_row_runs(const RingProgram& program, const Op& op) {
+  const bool is_add = op.kind == OpKind::kAdd;
+  const bool names_keys = is_add && op.payload == Payload::kKeyGradients;
+  const TokenRanges tokens = names_keys
+                                 ? slice(program.tokens_of(op.kv_shard), op.kv_begin, op.kv_end)
+                                 : slice(program.tokens_of(op.q_shard), op.q_begin, op.q_end);
+  const int64_t source_at = is_add ? op.q_at : op.buffer_begin;
+  const int64_t target_at = is_add ? op.buffer_begin : op.q_at;
   std::vector<RowRun> runs;
   int64_t done = 0;
-  for (const AffineRange& range : slice(program.tokens_of(op.q_shard), op.q_begin, op.q_end)) {
+  for (const AffineRange& range : tokens) {
     for (int64_t i = 0; i < range.count; ++i, ++done) {
       const int64_t position = range.position(i);
       const int64_t source = op.source_order < 0
-                                 ? op.buffer_begin + done
+                                 ? source_at + done
                                  : index_of(program.tokens_of(op.source_order), position);
       const int64_t target = op.target_order < 0
-                                 ? op.q_at + done
+                                 ? target_at + done
                                  : index_of(program.tokens_of(op.target_order), position);
       if (!runs.empty() && runs.back().source + runs.back().count == source &&
           runs.back().target + runs.back().count == target) {
@@ -140,13 +146,13 @@ bool LaneRunner::execute(const PreparedOp& prepared, OpTimes& times) {
       busy_wait(op.fixed_ps);
       break;
     case OpKind::kBackward:
-      run_backward(*context_.memory, op, spans_of(prepared), workspace_);
+      run_backward(*context_.memory, op, spans_of(prepared), workspace_, scores_.as<float>());
       break;
     case OpKind::kDelta:
       run_delta(*context_.memory, op);
       break;
     case OpKind::kAdd:
-      run_add(*context_.memory, op);
+      run_add(*context_.memory, op, prepared.row_runs);
       break;
   }
   times.end_ns = now_ns();
@@ -281,7 +287,7 @@ void LaneRunner::finalize(const Op& op) {
   const bool is_home = op.buffer == kHomeBuffer;
   const KvBuffer& target = memory.buffer(op.buffer);
   const TensorView out = memory.tensor(Payload::kOutput, 0, op.buffer);
-  float* const lse = is_home ? memory.lse.as<float>() : target.v.as<float>();
+  float* const lse = memory.lse_of_output(op.buffer);
   const int64_t lse_rows = is_home ? memory.rows : target.tokens;
   const int64_t heads = out.heads.count();
   for_row_runs(memory, op, {&op.state, 1}, [&](int64_t batch, int64_t first, int64_t run) {
@@ -306,9 +312,10 @@ void LaneRunner::copy(const PreparedOp& prepared) {
     return;
   }
   const Problem& problem = memory.problem;
-  const HeadRange heads = heads_in(problem, op.payload, {op.head_begin, op.head_end});
-  const int64_t element = size_bytes(problem.dtype);
-  for (int part = 0; part < (op.payload == Payload::kKeyValue ? 2 : 1); ++part) {
+  const HeadRange heads =
+      heads_in(problem, op.payload, query_heads(problem, op.head_begin, op.head_end));
+  const int64_t element = element_bytes(problem, op.payload);
+  for (int part = 0; part < tensors_of(op.payload); ++part) {
     const TensorView from = memory.tensor(op.payload, part, op.source_buffer);
     const TensorView to = memory.tensor(op.payload, part, op.buffer);
     const Bytes bytes = heads.count() * from.dim * element;

@@ -7,6 +7,7 @@
 
 #include "core/mask.h"
 #include "core/ring_program.h"
+#include "kernels/backward_run.h"
 #include "kernels/cpu/attend.h"
 #include "kernels/executor_storage.h"
 #include "kernels/gate.h"
@@ -22,11 +23,6 @@ struct OpSpans {
   TokenRanges queries, keys;       ///< To work them out from, when they are not.
 };
 
-/// Rows that a copy moves from one place to another, following each other at both.
-struct RowRun {
-  int64_t source = 0, target = 0, count = 0;
-};
-
 /// An op with what it needs that can be looked up before the run.
 struct PreparedOp {
   const Op* op = nullptr;
@@ -34,7 +30,7 @@ struct PreparedOp {
   std::span<const LanePoint> deps;
   int32_t slot = -1;             ///< Of the transport, for send and receive.
   OpSpans spans;                 ///< For attend and backward.
-  std::vector<RowRun> row_runs;  ///< For copy.
+  std::vector<RowRun> row_runs;  ///< For copy and add.
 };
 
 /// All of a program that is the same for every lane of a rank.
@@ -86,7 +82,7 @@ class LaneRunner {
 
 /// Spans of an attend or backward op; kept when `kept_bytes` has room for them.
 OpSpans prepare_spans(const RingProgram& program, const Op& op, Bytes& kept_bytes);
-/// Where the rows of a copy lie in its source and target.
+/// Where the rows of a copy or add lie in its source and target.
 std::vector<RowRun> prepare_row_runs(const RingProgram& program, const Op& op);
 
 }  // namespace ring

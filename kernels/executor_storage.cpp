@@ -15,8 +15,10 @@ Bytes token_bytes(const Problem& problem, int64_t heads, int64_t dim) {
 }
 
 KvBuffer kv_pages(const Problem& problem, Tokens tokens) {
-  return {Pages(tokens * token_bytes(problem, problem.kv_heads, problem.head_dim)),
-          Pages(tokens * token_bytes(problem, problem.kv_heads, problem.head_dim_v))};
+  KvBuffer buffer;
+  buffer.k = Pages(tokens * token_bytes(problem, problem.kv_heads, problem.head_dim));
+  buffer.v = Pages(tokens * token_bytes(problem, problem.kv_heads, problem.head_dim_v));
+  return buffer;
 }
 
 /// Fills (token, batch, head, dim) with the values of the tokens of a shard, of which a token has
@@ -47,8 +49,9 @@ void reserve_plain(const RankProgram& program, RankMemory& memory) {
     buffers = std::max(buffers, op.buffer + 1);
     bytes = std::max(bytes, op.bytes);
   }
-  memory.home = {Pages(bytes), Pages(bytes)};
-  for (int32_t i = 0; i < buffers; ++i) memory.receive_buffers.push_back({Pages(bytes), Pages()});
+  memory.home.k = Pages(bytes);
+  memory.home.v = Pages(bytes);
+  for (int32_t i = 0; i < buffers; ++i) memory.receive_buffers.emplace_back().k = Pages(bytes);
 }
 
 KvBuffer shaped_pages(const Problem& problem, const BufferShape& shape) {
@@ -57,6 +60,9 @@ KvBuffer shaped_pages(const Problem& problem, const BufferShape& shape) {
   KvBuffer buffer;
   buffer.query_heads = heads;
   buffer.tokens = shape.tokens;
+  buffer.payload = shape.payload;
+  const Bytes values = shape.tokens * problem.batch * heads.count();
+  const Bytes key_values = shape.tokens * problem.batch * kv_heads;
   switch (shape.payload) {
     case Payload::kKeyValue:
       buffer.k = Pages(shape.tokens * token_bytes(problem, kv_heads, problem.head_dim));
@@ -67,12 +73,24 @@ KvBuffer shaped_pages(const Problem& problem, const BufferShape& shape) {
       break;
     case Payload::kOutput:
       buffer.k = Pages(shape.tokens * token_bytes(problem, heads.count(), problem.head_dim_v));
-      buffer.v = Pages(shape.tokens * problem.batch * heads.count() * kFloat);
+      buffer.v = Pages(values * kFloat);
+      break;
+    case Payload::kOutputGradient:
+      buffer.k = Pages(shape.tokens * token_bytes(problem, heads.count(), problem.head_dim_v));
+      break;
+    case Payload::kQuerySide:
+      buffer.k = Pages(shape.tokens * token_bytes(problem, heads.count(), problem.head_dim));
+      buffer.v = Pages(shape.tokens * token_bytes(problem, heads.count(), problem.head_dim_v));
+      buffer.stats = Pages(values * 2 * kFloat);
+      break;
+    case Payload::kKeyGradients:
+      buffer.k = Pages(key_values * problem.head_dim * kFloat);
+      buffer.v = Pages(key_values * problem.head_dim_v * kFloat);
+      break;
+    case Payload::kQueryGradients:
+      buffer.k = Pages(values * problem.head_dim * kFloat);
       break;
     case Payload::kPartial:
-    case Payload::kQuerySide:
-    case Payload::kKeyGradients:
-    case Payload::kQueryGradients:
       throw_usage("a partial result lies in a state, not in a buffer");
   }
   return buffer;
@@ -87,6 +105,18 @@ StateBuffer packed_state(const Problem& problem, const StateShape& shape) {
   state.m = Pages(rows * kFloat);
   state.l = Pages(rows * kFloat);
   return state;
+}
+
+std::array<Part, kMaxParts> query_side_parts(const RankMemory& memory, const Op& op) {
+  const QuerySideView side = memory.query_side(op.buffer);
+  const Problem& problem = memory.problem;
+  const int64_t heads = side.q.heads.count(), rows = op.q_end - op.q_begin, at = op.buffer_begin;
+  const Bytes q = token_bytes(problem, heads, side.q.dim);
+  const Bytes d_out = token_bytes(problem, heads, side.d_out.dim);
+  const Bytes stats = problem.batch * heads * 2 * kFloat;
+  return {{{side.q.data + at * q, rows * q},
+           {side.d_out.data + at * d_out, rows * d_out},
+           {reinterpret_cast<std::byte*>(side.stats) + at * stats, rows * stats}}};
 }
 
 }  // namespace
@@ -129,6 +159,7 @@ void RankMemory::fill(const RingProgram& program, int rank, const DataSource& da
   for (const KvBuffer& buffer : receive_buffers) {
     buffer.k.touch();
     buffer.v.touch();
+    buffer.stats.touch();
   }
   for (const StateBuffer& state : states) {
     state.u.touch();
@@ -147,7 +178,10 @@ void RankMemory::fill(const RingProgram& program, int rank, const DataSource& da
   }
   for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
     const BufferShape& shape = storage.shaped_buffers[i];
-    if (shape.filled_with < 0) continue;
+    const bool holds_inputs = shape.payload == Payload::kKeyValue ||
+                              shape.payload == Payload::kQuery ||
+                              shape.payload == Payload::kQuerySide;
+    if (shape.filled_with < 0 || !holds_inputs) continue;
     fill_buffer(data, program.tokens_of(shape.filled_with), shape.payload,
                 storage.buffers + static_cast<int32_t>(i));
   }
@@ -155,8 +189,9 @@ void RankMemory::fill(const RingProgram& program, int rank, const DataSource& da
 
 void RankMemory::fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
                              int32_t buffer) {
-  if (payload == Payload::kQuery) {
-    fill_tensor(data, Tensor::kQuery, tokens, problem, problem.heads, tensor(payload, 0, buffer));
+  if (payload != Payload::kKeyValue) {
+    const TensorView queries = tensor(Payload::kQuery, 0, buffer);
+    fill_tensor(data, Tensor::kQuery, tokens, problem, problem.heads, queries);
     return;
   }
   fill_tensor(data, Tensor::kKey, tokens, problem, problem.kv_heads, tensor(payload, 0, buffer));
@@ -164,6 +199,7 @@ void RankMemory::fill_buffer(const DataSource& data, const TokenRanges& tokens, 
 }
 
 TensorView RankMemory::tensor(Payload payload, int part, int32_t index) const {
+  if (is_gradient(payload)) return gradient_tensor(payload, part, index);
   const bool is_home = index == kHomeBuffer;
   const KvBuffer& at = buffer(index);
   const HeadRange queries = is_home ? HeadRange{0, problem.heads} : at.query_heads;
@@ -177,6 +213,10 @@ TensorView RankMemory::tensor(Payload payload, int part, int32_t index) const {
       return {is_home ? q.data() : at.k.data(), queries, problem.head_dim};
     case Payload::kOutput:
       return {is_home ? out.data() : at.k.data(), queries, problem.head_dim_v};
+    case Payload::kOutputGradient: {
+      const Pages& pages = at.payload == Payload::kQuerySide ? at.v : at.k;
+      return {(is_home ? backward.home.d_out : pages).data(), queries, problem.head_dim_v};
+    }
     case Payload::kPartial:
     case Payload::kQuerySide:
     case Payload::kKeyGradients:
@@ -185,6 +225,44 @@ TensorView RankMemory::tensor(Payload payload, int part, int32_t index) const {
   }
   RING_ASSERT(false);
   return {};
+}
+
+TensorView RankMemory::gradient_tensor(Payload payload, int part, int32_t index) const {
+  const bool is_home = index == kHomeBuffer, is_uniform = !backward.gradients.empty();
+  const HeadRange heads =
+      is_home || is_uniform ? HeadRange{0, problem.heads} : buffer(index).query_heads;
+  if (payload == Payload::kQueryGradients) {
+    const Pages& pages = is_home      ? backward.d_queries
+                         : is_uniform ? backward.gradients[static_cast<size_t>(index)].first
+                                      : buffer(index).k;
+    return {pages.data(), heads, problem.head_dim};
+  }
+  const HeadRange kv = kv_heads_of(problem, heads);
+  const bool is_plain = is_home || is_uniform;
+  const GradientBuffer* const plain = is_home      ? &backward.d_keys
+                                      : is_uniform ? &backward.gradients[static_cast<size_t>(index)]
+                                                   : nullptr;
+  const Pages& dk = is_plain ? plain->first : buffer(index).k;
+  const Pages& dv = is_plain ? plain->second : buffer(index).v;
+  return part == 0 ? TensorView{dk.data(), kv, problem.head_dim}
+                   : TensorView{dv.data(), kv, problem.head_dim_v};
+}
+
+QuerySideView RankMemory::query_side(int32_t index) const {
+  if (index != kHomeBuffer && !backward.received.empty()) {
+    const QuerySideBuffer& side = backward.received[static_cast<size_t>(index)];
+    const HeadRange heads{0, problem.heads};
+    return {{side.q.data(), heads, problem.head_dim},
+            {side.d_out.data(), heads, problem.head_dim_v},
+            side.stats.as<float>()};
+  }
+  const Pages& stats = index == kHomeBuffer ? backward.home.stats : buffer(index).stats;
+  return {tensor(Payload::kQuery, 0, index), tensor(Payload::kOutputGradient, 0, index),
+          stats.as<float>()};
+}
+
+float* RankMemory::lse_of_output(int32_t index) const {
+  return index == kHomeBuffer ? lse.as<float>() : buffer(index).v.as<float>();
 }
 
 void RankMemory::reset_state(const Op& op) {
@@ -204,7 +282,8 @@ void RankMemory::complete_partial(const Op& op) {
 Bytes RankMemory::bytes() const {
   Bytes sum =
       backward.bytes() + q.bytes() + home.k.bytes() + home.v.bytes() + out.bytes() + lse.bytes();
-  for (const KvBuffer& buffer : receive_buffers) sum += buffer.k.bytes() + buffer.v.bytes();
+  for (const KvBuffer& buffer : receive_buffers)
+    sum += buffer.k.bytes() + buffer.v.bytes() + buffer.stats.bytes();
   for (const StateBuffer& state : states)
     sum += state.u.bytes() + state.m.bytes() + state.l.bytes();
   return sum;
@@ -227,8 +306,6 @@ bool is_contiguous(const RankMemory& memory, const Op& op, int32_t state) {
 }
 
 std::array<Part, kMaxParts> message_parts(const RankMemory& memory, const Op& op) {
-  const bool is_backward = op.payload == Payload::kQuerySide || is_gradient(op.payload);
-  if (memory.has_attention && is_backward) return backward_parts(memory, op);
   if (!memory.has_attention) return {{{memory.buffer(op.buffer).k.data(), op.bytes}, {}}};
   const Problem& problem = memory.problem;
   const Tokens rows = op.q_end - op.q_begin;
@@ -238,12 +315,15 @@ std::array<Part, kMaxParts> message_parts(const RankMemory& memory, const Op& op
     return {{{reinterpret_cast<std::byte*>(state.u), values * problem.head_dim_v},
              {reinterpret_cast<std::byte*>(state.m), values}}};
   }
-  const bool is_kv = op.payload == Payload::kKeyValue;
-  const Tokens tokens = is_kv ? op.kv_end - op.kv_begin : rows;
+  if (op.payload == Payload::kQuerySide) return query_side_parts(memory, op);
+  const Tokens tokens = op.payload == Payload::kKeyValue || op.payload == Payload::kKeyGradients
+                            ? op.kv_end - op.kv_begin
+                            : rows;
   std::array<Part, kMaxParts> parts;
-  for (int part = 0; part < (is_kv ? 2 : 1); ++part) {
+  for (int part = 0; part < tensors_of(op.payload); ++part) {
     const TensorView view = memory.tensor(op.payload, part, op.buffer);
-    const Bytes token = token_bytes(problem, view.heads.count(), view.dim);
+    const Bytes token =
+        problem.batch * view.heads.count() * view.dim * element_bytes(problem, op.payload);
     parts[static_cast<size_t>(part)] = {view.data + op.buffer_begin * token, tokens * token};
   }
   return parts;

@@ -20,9 +20,12 @@ namespace ring {
 /// attention `k` alone holds plain bytes.
 ///
 /// A shaped buffer may hold Q (row, batch, head, head_dim) in `k` instead, or output (row, batch,
-/// head, head_dim_v) in `k` and its lse (batch, head, row) in `v`.
+/// head, head_dim_v) in `k` and its lse (batch, head, row) in `v`, or the gradient of the output in
+/// `k`; or a query side: Q in `k`, dO in `v` and (lse, delta) in `stats`; or gradients, fp32: dQ in
+/// `k`, dK in `k` and dV in `v`.
 struct KvBuffer {
-  Pages k, v;
+  Pages k, v, stats;
+  Payload payload = Payload::kKeyValue;
   HeadRange query_heads = {};  ///< Of a shaped buffer.
   Tokens tokens = 0;           ///< Of a shaped buffer.
 };
@@ -40,6 +43,26 @@ struct TensorView {
   std::byte* data = nullptr;
   HeadRange heads;  ///< That the tensor has.
   int64_t dim = 0;
+
+  /// Elements before this head of a row.
+  int64_t at(int64_t row, int64_t of_batch, int64_t batch, int64_t head) const {
+    return ((row * batch + of_batch) * heads.count() + head - heads.begin) * dim;
+  }
+};
+
+/// Tensors of a payload that hold elements: K and V are two.
+constexpr int tensors_of(Payload payload) {
+  return payload == Payload::kKeyValue || payload == Payload::kKeyGradients ? 2 : 1;
+}
+/// Gradients are fp32, everything else that rows are copied of has the model dtype.
+inline Bytes element_bytes(const Problem& problem, Payload payload) {
+  return is_gradient(payload) ? 4 : size_bytes(problem.dtype);
+}
+
+/// Q, dO and the (lse, delta) pairs (row, batch, head) of some rows.
+struct QuerySideView {
+  TensorView q, d_out;
+  float* stats = nullptr;
 };
 
 struct RankMemory {
@@ -54,8 +77,12 @@ struct RankMemory {
   const KvBuffer& buffer(int32_t index) const {
     return index == kHomeBuffer ? home : receive_buffers[static_cast<size_t>(index)];
   }
-  /// Q, output, K (part 0) or V (part 1) of a buffer or of the home shard.
+  /// Q, output, dO, K (part 0) or V (part 1), dQ, dK (part 0) or dV (part 1) of a buffer or of the
+  /// home shard.
   TensorView tensor(Payload payload, int part, int32_t buffer) const;
+  QuerySideView query_side(int32_t buffer) const;
+  /// (batch, head, row) of the rows and heads of an output buffer or of the home shard.
+  float* lse_of_output(int32_t buffer) const;
   /// After a partial result was received into the op's state: makes it a state again.
   void complete_partial(const Op& op);
   Bytes bytes() const;
@@ -75,6 +102,7 @@ struct RankMemory {
   BackwardMemory backward;
 
  private:
+  TensorView gradient_tensor(Payload payload, int part, int32_t buffer) const;
   void fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
                    int32_t buffer);
 };

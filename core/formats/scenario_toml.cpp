@@ -53,7 +53,44 @@ void apply_sizes(const TomlTable& table, Problem& problem) {
       table.count("head_dim_v", 1, INT64_MAX).value_or(dim ? problem.head_dim : problem.head_dim_v);
 }
 
-void read_problem(const TomlTable& table, const ModelFinder& find_model, Scenario& scenario) {
+int64_t sum_of_tokens(const std::vector<MixPart>& parts) {
+  int64_t tokens = 0;
+  for (const MixPart& part : parts)
+    tokens = checked_add(tokens, part.all_tokens(), "the tokens of the segments");
+  return tokens;
+}
+
+/// [[problem.segment]]: text, video and new documents, in the order of the sequence.
+std::vector<MixPart> read_segments(const TomlTable& problem, const std::string& file) {
+  std::vector<MixPart> parts;
+  for (const toml::table* item : problem.tables("segment")) {
+    const TomlTable table(*item, file, "[[problem.segment]]",
+                          {"kind", "tokens", "frames", "before", "after", "new_document"});
+    if (table.boolean("new_document").value_or(false))
+      parts.push_back({MixPart::Kind::kNewDocument, 0, 1, 0, 0});
+    const std::string kind = table.required("kind", table.text("kind"));
+    const bool is_video = kind == "video";
+    if (!is_video && kind != "text") {
+      throw_usage(fmt::format("{}: segment kind \"{}\" is not known", table.where("kind"), kind),
+                  "Allowed: \"text\" (causal), \"video\" (frames, full inside each).");
+    }
+    MixPart part;
+    part.kind = is_video ? MixPart::Kind::kFrames : MixPart::Kind::kText;
+    part.tokens = table.required("tokens", table.count("tokens", 0, INT64_MAX));
+    for (const std::string_view key : {"frames", "before", "after"}) {
+      if (is_video || !table.has(key)) continue;
+      throw_usage(fmt::format("{}: \"{}\" is for video segments", table.where(key), key));
+    }
+    part.frames = table.count("frames", 0, INT64_MAX).value_or(1);
+    part.before = table.count("before", 0, INT64_MAX).value_or(0);
+    part.after = table.count("after", 0, INT64_MAX).value_or(0);
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+void read_problem(const TomlTable& table, const std::string& file, const ModelFinder& find_model,
+                  Scenario& scenario) {
   Problem& problem = scenario.problem;
   problem.mask = Mask::causal(kDefaultSeqLen);
   apply_model(table, find_model, scenario);
@@ -65,6 +102,18 @@ void read_problem(const TomlTable& table, const ModelFinder& find_model, Scenari
     problem.pass = table.at_key("pass", [&] { return parse_pass(*pass); });
   }
   problem.scale = table.number("scale").value_or(problem.scale);
+  if (const std::vector<MixPart> parts = read_segments(table, file); !parts.empty()) {
+    if (table.has("mask")) {
+      throw_usage(table.where("mask") + ": \"mask\" is already given by the segments",
+                  "Leave out either of the two.");
+    }
+    problem.mask = table.at_key("segment", [&] {
+      const int64_t tokens = sum_of_tokens(parts);
+      return Mask::mix(table.count("seq", 0, INT64_MAX).value_or(tokens), parts);
+    });
+    table.at_key("", [&] { validate(problem); });
+    return;
+  }
   const int64_t seq = table.count("seq", 0, INT64_MAX).value_or(problem.seq_len());
   const std::string mask = table.text("mask").value_or(problem.mask.text());
   const std::string_view blamed = table.has("mask") ? "mask" : "seq";
@@ -210,8 +259,8 @@ Scenario parse_scenario(std::string_view text, const std::string& name,
   const toml::table* problem = root.table("problem");
   read_problem(TomlTable(problem == nullptr ? empty : *problem, name, "[problem]",
                          {"model", "layer", "batch", "heads", "kv_heads", "head_dim", "head_dim_v",
-                          "seq", "mask", "dtype", "pass", "scale"}),
-               find_model, scenario);
+                          "seq", "mask", "segment", "dtype", "pass", "scale"}),
+               name, find_model, scenario);
   const toml::table* tuning = root.table("tuning");
   read_tuning(TomlTable(tuning == nullptr ? empty : *tuning, name, "[tuning]",
                         {"strategy", "ranks", "partition", "block", "blocks_per_message", "depth",

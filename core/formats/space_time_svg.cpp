@@ -33,6 +33,10 @@ constexpr std::array kCarried = {
     Carried{Payload::kQuery, "Q", "#E69F00", "6 3"},
     Carried{Payload::kPartial, "partial O and lse", "#D55E00", "2 2"},
     Carried{Payload::kOutput, "O", "#CC79A7", "8 2 2 2"},
+    Carried{Payload::kOutputGradient, "dO", "#CC79A7", "1 3"},
+    Carried{Payload::kQuerySide, "Q, dO, lse and delta", "#E69F00", "6 3 2 3"},
+    Carried{Payload::kKeyGradients, "dK and dV", "#0072B2", "4 2"},
+    Carried{Payload::kQueryGradients, "dQ", "#56B4E9", "4 2"},
 };
 
 class SpaceTimePicture {

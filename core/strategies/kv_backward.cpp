@@ -1,5 +1,7 @@
 #include "core/strategies/kv_backward.h"
 
+#include "core/strategies/backward_op.h"
+
 namespace ring {
 
 KvBackward::KvBackward(const KvPlan& plan, const KvRouting& routing, const GradientWays& ways,
@@ -43,20 +45,9 @@ void KvBackward::advance(OpBatch& batch) {
 }
 
 void KvBackward::delta(OpBatch& batch) {
-  const Problem& problem = plan_.problem;
   const Tokens tokens = plan_.partition.shard_tokens(rank_);
   if (tokens == 0) return;
-  Op op;
-  op.kind = OpKind::kDelta;
-  op.q_shard = rank_;
-  op.q_end = tokens;
-  op.head_end = static_cast<int32_t>(problem.heads);
-  op.starts_state = numbers_.resets;
-  // O, dO and lse are read, lse and delta written.
-  op.bytes = problem.batch * problem.heads * tokens *
-             (2 * problem.head_dim_v * size_bytes(problem.dtype) + 12);
-  if (numbers_.resets)
-    op.bytes += problem.query_gradient_bytes(tokens) + problem.key_gradient_bytes(tokens);
+  const Op op = delta_op(plan_.problem, rank_, tokens, numbers_.resets);
   delta_ = tracks_.writer().append(op, {}, batch);
 }
 
@@ -163,29 +154,15 @@ std::optional<LanePoint> KvBackward::compute(const Place& place, std::span<const
 Op KvBackward::pairs_op(const Place& place, KeySlice block) const {
   const bool keys_move = plan_.moves == Payload::kKeyValue;
   const KeySlice staying{0, plan_.partition.shard_tokens(rank_)};
-  Op op;
-  op.kind = OpKind::kBackward;
+  const KeySlice keys = keys_move ? block : staying, queries = keys_move ? staying : block;
+  Op op = backward_op(plan_.problem, plan_.partition, {keys_move ? rank_ : place.shard, queries},
+                      {keys_move ? place.shard : rank_, keys});
   op.payload = plan_.moves;
   op.step = step_ + 1;
   op.buffer = place.buffer;
   op.buffer_begin = place.buffer == kHomeBuffer ? block.begin : block.begin - place.part.begin;
-  op.kv_shard = keys_move ? place.shard : rank_;
-  op.q_shard = keys_move ? rank_ : place.shard;
-  const KeySlice keys = keys_move ? block : staying, queries = keys_move ? staying : block;
-  op.kv_begin = keys.begin;
-  op.kv_end = keys.end;
-  op.q_begin = queries.begin;
-  op.q_end = queries.end;
-  op.head_end = static_cast<int32_t>(plan_.problem.heads);
   op.state = place.gradients;
   op.starts_state = place.gradients != kHomeBuffer;
-  const BlockCounts counts = plan_.problem.mask.count_block(
-      slice(plan_.partition.shard(op.q_shard), op.q_begin, op.q_end),
-      slice(plan_.partition.shard(op.kv_shard), op.kv_begin, op.kv_end));
-  op.visible_pairs = counts.visible_pairs;
-  op.active_rows = counts.active_rows;
-  op.edge_rows = counts.edge_rows;
-  op.flops = plan_.problem.backward_flops(counts.visible_pairs);
   return op;
 }
 

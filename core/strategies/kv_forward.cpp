@@ -1,15 +1,19 @@
 #include "core/strategies/kv_forward.h"
 
+#include <algorithm>
+
 namespace ring {
 
-KvForward::KvForward(const KvPlan& plan, const KvRouting& routing, int rank, RankTracks& tracks,
-                     int64_t first_message)
-    : plan_(plan),
-      routing_(routing),
-      rank_(rank),
-      tracks_(tracks),
-      first_message_(first_message),
-      attends_(plan.problem, plan.tuning, plan.partition, rank) {}
+KvForward::KvForward(const KvPlan& plan, const KvRouting& routing, int rank, RankTracks& tracks)
+    : plan_(plan), routing_(routing), rank_(rank), tracks_(tracks) {}
+
+void KvForward::begin(int64_t first_message) {
+  first_message_ = first_message;
+  attends_.emplace(plan_.problem, plan_.tuning, plan_.partition, rank_);
+  round_ = 0;
+  step_ = -1;
+  is_finished_ = false;
+}
 
 bool KvForward::next(OpBatch& batch) {
   const size_t before = batch.ops.size();
@@ -19,7 +23,8 @@ bool KvForward::next(OpBatch& batch) {
 
 void KvForward::advance(OpBatch& batch) {
   if (round_ == plan_.messages.rounds()) {
-    attends_.finalize(tracks_.writer(), batch);
+    attends_->finalize(tracks_.writer(), batch);
+    states_ = std::max(states_, attends_->states());
     is_finished_ = true;
     return;
   }
@@ -99,7 +104,7 @@ std::optional<LanePoint> KvForward::attend(int shard, KeySlice keys, int32_t buf
     const KeySlice block = plan_.messages.block(keys, i);
     const int64_t at = buffer == kHomeBuffer ? block.begin : block.begin - keys.begin;
     const AttendPlace place{shard, block, buffer, at, step_ + 1};
-    if (const auto point = attends_.append(place, deps, tracks_.writer(), batch)) last = point;
+    if (const auto point = attends_->append(place, deps, tracks_.writer(), batch)) last = point;
   }
   return last;
 }

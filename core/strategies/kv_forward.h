@@ -5,20 +5,20 @@
 #include <vector>
 
 #include "core/strategies/attend_op.h"
+#include "core/strategies/forward_phase.h"
 #include "core/strategies/kv_routing.h"
 #include "core/strategies/rank_tracks.h"
 
 namespace ring {
 
-class KvForward {
+class KvForward : public ForwardPhase {
  public:
-  /// Messages are numbered from `first_message` on. All references must outlive the phase.
-  KvForward(const KvPlan& plan, const KvRouting& routing, int rank, RankTracks& tracks,
-            int64_t first_message);
+  /// All references must outlive the phase.
+  KvForward(const KvPlan& plan, const KvRouting& routing, int rank, RankTracks& tracks);
 
-  /// Appends ops, a few at a time; false when there are no more.
-  bool next(OpBatch& batch);
-  int32_t states() const { return attends_.states(); }
+  void begin(int64_t first_message) override;
+  bool next(OpBatch& batch) override;
+  int32_t states() const override { return states_; }
 
  private:
   void advance(OpBatch& batch);
@@ -36,8 +36,9 @@ class KvForward {
   const KvRouting& routing_;
   const int rank_;
   RankTracks& tracks_;
-  const int64_t first_message_;
-  AttendWriter attends_;
+  int64_t first_message_ = 0;
+  std::optional<AttendWriter> attends_;
+  int32_t states_ = 1;
   std::vector<Hop> hops_;
   int64_t round_ = 0;
   int step_ = -1;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/strategies/backward_op.h"
 #include "core/strategies/gradient_ways.h"
 #include "core/strategies/kv_backward.h"
 #include "core/strategies/kv_forward.h"
@@ -30,25 +31,28 @@ struct BackwardWay {
 /// The phases of a rank: forward, backward, both as often as gradients are accumulated.
 class KvStream : public RankStream {
  public:
-  KvStream(const KvPlan& plan, const KvRouting& routing, const BackwardWay* backward, int rank)
+  KvStream(const KvPlan& plan, const KvRouting& routing, const BackwardWay* backward,
+           const ForwardPart* part, int32_t buffers, int rank)
       : plan_(plan),
-        routing_(routing),
         way_(backward),
         rank_(rank),
-        tracks_(plan.tuning, routing.tracks(), backward != nullptr) {}
+        tracks_(plan.tuning, routing.tracks(), backward != nullptr || part != nullptr),
+        forward_(part != nullptr ? part->phase(rank, tracks_, buffers)
+                                 : std::make_unique<KvForward>(plan, routing, rank, tracks_)),
+        forward_messages_(part != nullptr ? part->messages() : messages()) {}
 
   bool next(OpBatch& batch) override {
     const size_t before = batch.ops.size();
     while (batch.ops.size() == before) {
       if (!is_in_phase_ && !begin_phase(batch)) break;
-      const bool has_more = forward_ ? forward_->next(batch) : backward_->next(batch);
+      const bool has_more = backward_ ? backward_->next(batch) : forward_->next(batch);
       if (!has_more) end_phase();
     }
     for (size_t i = before; i < batch.ops.size(); ++i) batch.ops[i].micro_step = micro_step_;
     return batch.ops.size() > before;
   }
 
-  int32_t states() const { return states_; }
+  int32_t states() const { return forward_->states(); }
 
  private:
   /// Messages of all ranks in one phase that moves something once.
@@ -58,45 +62,37 @@ class KvStream : public RankStream {
   bool begin_phase(OpBatch& batch) {
     const Pass pass = plan_.problem.pass;
     if (micro_step_ == plan_.tuning.accumulation_steps) return end_step(batch);
-    const int64_t first = micro_step_ * 3 * messages();
+    const int64_t first = micro_step_ * (forward_messages_ + 2 * messages());
     is_in_phase_ = true;
     if (has_forward(pass) && !is_backward_next_) {
-      forward_.emplace(plan_, routing_, rank_, tracks_, first);
+      forward_->begin(first);
     } else {
       backward_.emplace(way_->plan, *way_->routing, way_->ways, rank_, tracks_,
-                        KvBackward::Numbers{first + messages(), micro_step_ == 0});
+                        KvBackward::Numbers{first + forward_messages_, micro_step_ == 0});
     }
     return true;
   }
 
   void end_phase() {
-    if (forward_) states_ = std::max(states_, forward_->states());
-    is_backward_next_ = forward_ && way_ != nullptr;
+    is_backward_next_ = !backward_ && way_ != nullptr;
     if (!is_backward_next_) ++micro_step_;
-    forward_.reset();
     backward_.reset();
     is_in_phase_ = false;
   }
 
   bool end_step(OpBatch& batch) {
-    if (plan_.tuning.optimizer_gap_ps == 0 || is_finished_) return false;
+    if (!is_finished_) append_optimizer_gap(plan_.tuning, tracks_.writer(), batch);
     is_finished_ = true;
-    micro_step_ = plan_.tuning.accumulation_steps;
-    Op op;
-    op.kind = OpKind::kCompute;
-    op.fixed_ps = plan_.tuning.optimizer_gap_ps;
-    tracks_.writer().append(op, {}, batch);
     return false;
   }
 
   const KvPlan& plan_;
-  const KvRouting& routing_;
   const BackwardWay* way_;
   const int rank_;
   RankTracks tracks_;
-  std::optional<KvForward> forward_;
+  const std::unique_ptr<ForwardPhase> forward_;
+  const int64_t forward_messages_;
   std::optional<KvBackward> backward_;
-  int32_t states_ = 1;
   int32_t micro_step_ = 0;
   bool is_in_phase_ = false, is_backward_next_ = false, is_finished_ = false;
 };
@@ -104,15 +100,19 @@ class KvStream : public RankStream {
 class KvSource : public ProgramSource {
  public:
   KvSource(const Problem& problem, const Tuning& tuning, const Partition& partition,
-           const MakeRouting& make_routing)
-      : plan_(problem, tuning, partition), routing_(make_routing(plan_)) {
+           const MakeRouting& make_routing, std::unique_ptr<ForwardPart> forward)
+      : plan_(problem, tuning, partition),
+        routing_(make_routing(plan_)),
+        forward_(std::move(forward)) {
     if (!has_backward(problem.pass)) return;
+    if (tuning.is_deterministic && ranks() > 1) refuse_deterministic_gradients();
     choose_backward(make_routing);
   }
 
   int ranks() const override { return plan_.ranks(); }
   int lanes() const override {
-    return RankTracks::lanes_of(plan_.tuning, routing_->tracks(), backward_ != nullptr);
+    return RankTracks::lanes_of(plan_.tuning, routing_->tracks(),
+                                backward_ != nullptr || forward_ != nullptr);
   }
   std::unique_ptr<RankStream> stream(int rank) const override { return kv_stream(rank); }
 
@@ -121,7 +121,7 @@ class KvSource : public ProgramSource {
   std::vector<std::string> notes() const override { return notes_; }
   /// Equal shards under a full mask: only the numbers of ranks, shards and messages differ.
   int rotation() const override {
-    if (plan_.problem.mask.kind() != "full" || plan_.tuning.is_deterministic) return 0;
+    if (plan_.problem.mask.kind() != "full" || plan_.tuning.is_deterministic || forward_) return 0;
     for (int rank = 1; rank < ranks(); ++rank) {
       if (plan_.partition.shard_tokens(rank) != plan_.partition.shard_tokens(0)) return 0;
     }
@@ -129,13 +129,12 @@ class KvSource : public ProgramSource {
   }
 
   RankStorage storage(int rank) const override {
-    const int received = plan_.ranks() > 1 ? plan_.tuning.pipeline_depth * routing_->tracks() : 0;
     const bool moves_queries = backward_ && backward_->plan.moves == Payload::kQuerySide;
     RankStorage storage;
     storage.query_tokens = plan_.partition.shard_tokens(rank);
     storage.home_tokens = plan_.partition.shard_tokens(rank);
     storage.buffer_tokens = plan_.messages.message_tokens();
-    storage.buffers = has_forward(plan_.problem.pass) || !moves_queries ? received : 0;
+    storage.buffers = key_buffers();
     if (backward_ && plan_.ranks() > 1) {
       storage.gradients = gradients_of(backward_->plan.moves);
       storage.gradient_tokens = plan_.messages.message_tokens();
@@ -143,8 +142,9 @@ class KvSource : public ProgramSource {
     }
     if (moves_queries) {
       storage.query_buffer_tokens = plan_.messages.message_tokens();
-      storage.query_buffers = received;
+      storage.query_buffers = received();
     }
+    if (forward_ && has_forward(plan_.problem.pass)) forward_->add_storage(rank, storage);
     if (plan_.tuning.is_deterministic) {
       const auto stream = kv_stream(rank);  // States held at once are known by going through.
       OpBatch batch;
@@ -156,7 +156,27 @@ class KvSource : public ProgramSource {
 
  private:
   std::unique_ptr<KvStream> kv_stream(int rank) const {
-    return std::make_unique<KvStream>(plan_, *routing_, backward_.get(), rank);
+    return std::make_unique<KvStream>(plan_, *routing_, backward_.get(), forward_.get(),
+                                      key_buffers(), rank);
+  }
+
+  /// Receive buffers of what travels.
+  int32_t received() const {
+    return ranks() > 1 ? plan_.tuning.pipeline_depth * routing_->tracks() : 0;
+  }
+  int32_t key_buffers() const {
+    const bool moves_forward = has_forward(plan_.problem.pass) && !forward_;
+    const bool moves_backward = backward_ && backward_->plan.moves == Payload::kKeyValue;
+    return moves_forward || moves_backward ? received() : 0;
+  }
+
+  [[noreturn]] void refuse_deterministic_gradients() const {
+    throw_usage(
+        fmt::format("strategy {} cannot be deterministic in the backward pass: gradients are "
+                    "summed rank by rank, so their last bits depend on the number of ranks",
+                    plan_.tuning.strategy),
+        "gradients are the same in every run of one ring in any case; ulysses and tensor-parallel "
+        "compute them for all tokens on one rank");
   }
 
   /// The side whose travel is fewer bytes, unless the tuning says which.
@@ -175,7 +195,7 @@ class KvSource : public ProgramSource {
     const Bytes key_bytes = keys->ways.bytes_sent(), query_bytes = queries->ways.bytes_sent();
     const bool keys_move = key_bytes <= query_bytes;
     backward_ = std::move(keys_move ? keys : queries);
-    if (ranks() == 1) return;
+    if (key_bytes == 0 && query_bytes == 0) return;  // Nothing travels.
     const std::string of_keys = fmt::format("K and V with dK and dV ({})", format_bytes(key_bytes));
     const std::string of_queries =
         fmt::format("Q, dO, lse and delta with dQ ({})", format_bytes(query_bytes));
@@ -187,6 +207,7 @@ class KvSource : public ProgramSource {
 
   KvPlan plan_;
   std::unique_ptr<KvRouting> routing_;
+  std::unique_ptr<ForwardPart> forward_;
   std::unique_ptr<BackwardWay> backward_;
   std::vector<std::string> notes_;
 };
@@ -195,8 +216,9 @@ class KvSource : public ProgramSource {
 
 std::unique_ptr<ProgramSource> make_kv_program(const Problem& problem, const Tuning& tuning,
                                                const Partition& partition,
-                                               const MakeRouting& make_routing) {
-  return std::make_unique<KvSource>(problem, tuning, partition, make_routing);
+                                               const MakeRouting& make_routing,
+                                               std::unique_ptr<ForwardPart> forward) {
+  return std::make_unique<KvSource>(problem, tuning, partition, make_routing, std::move(forward));
 }
 
 }  // namespace ring

@@ -15,13 +15,6 @@ bool KvPlan::is_needed(int shard, int64_t m, int rank) const {
   return pairs > 0;
 }
 
-void require_forward(const Problem& problem, std::string_view strategy) {
-  if (!has_backward(problem.pass)) return;
-  throw Error(ErrorKind::kUnavailable,
-              fmt::format("strategy {} has no backward program yet", strategy),
-              "use pass = \"forward\", or one of pass-kv, double-ring, multi-ring, all-gather-kv");
-}
-
 void require_arrival_order(const Tuning& tuning, std::string_view strategy) {
   if (!tuning.is_deterministic) return;
   throw_usage(fmt::format("strategy {} cannot be deterministic: it merges whole partial results, "

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ring_program.h"
+#include "core/strategies/forward_phase.h"
 #include "core/strategies/shard_messages.h"
 
 namespace ring {
@@ -73,13 +74,12 @@ class KvRouting {
 /// The program in which keys travel by the routing and queries stay; in the backward pass the
 /// gradients of keys travel one step behind them, or the query side travels with its gradients,
 /// whichever is fewer bytes unless the tuning says which.
-/// `make_routing` is called with the plan, which outlives the routing.
+/// `make_routing` is called with the plan, which outlives the routing. `forward` replaces the
+/// forward pass. Throws Error(kUsage) for a deterministic backward pass on more than one rank.
 std::unique_ptr<ProgramSource> make_kv_program(
     const Problem& problem, const Tuning& tuning, const Partition& partition,
-    const std::function<std::unique_ptr<KvRouting>(const KvPlan&)>& make_routing);
-
-/// Throws Error(kUnavailable) when the pass has a backward part, naming the strategy.
-void require_forward(const Problem& problem, std::string_view strategy);
+    const std::function<std::unique_ptr<KvRouting>(const KvPlan&)>& make_routing,
+    std::unique_ptr<ForwardPart> forward = nullptr);
 
 /// Throws Error(kUsage) in deterministic mode: partial results that travel are merged as they come.
 void require_arrival_order(const Tuning& tuning, std::string_view strategy);

@@ -24,7 +24,7 @@ class LocalSource : public ProgramSource {
   int lanes() const override { return inner_->lanes(); }
   RankStorage storage(int rank) const override {
     RankStorage storage = inner_->storage(rank);
-    storage.buffers = 0;
+    storage.buffers = storage.query_buffers = storage.gradient_buffers = 0;
     return storage;
   }
   std::unique_ptr<RankStream> stream(int rank) const override { return inner_->stream(rank); }
@@ -38,7 +38,6 @@ class LocalSource : public ProgramSource {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "local");
   return std::make_unique<LocalSource>(make_kv_program(
       problem, tuning, partition, [](const KvPlan&) { return std::make_unique<NoRouting>(); }));
 }

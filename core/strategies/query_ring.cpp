@@ -6,14 +6,16 @@
 
 #include "core/payload.h"
 #include "core/strategies/attend_op.h"
-#include "core/strategies/kv_routing.h"
+#include "core/strategies/cycle_routing.h"
+#include "core/strategies/forward_phase.h"
 #include "core/strategies/rank_tracks.h"
 #include "core/strategies/rows_op.h"
 
 namespace ring {
 namespace {
 
-constexpr int kQueryTrack = 0, kPartialTrack = 1, kTracks = 2;
+/// Partial results have the track that gradients have in the backward pass.
+constexpr int kQueryTrack = 0, kPartialTrack = 1;
 
 /// Who needs what, and how states are numbered: first one per own message, then those for the
 /// queries of others, then those that answers are received into.
@@ -70,15 +72,26 @@ struct QueryPlan {
   std::vector<int> last_steps;  ///< (shard, m): step of the last hop, -1 for none.
 };
 
-class QueryStream : public RankStream {
+class QueryForward : public ForwardPhase {
  public:
-  QueryStream(const QueryPlan& plan, int rank)
+  QueryForward(const QueryPlan& plan, int rank, RankTracks& tracks, int32_t first_buffer)
       : plan_(plan),
         rank_(rank),
-        writer_(RankTracks::lanes_of(plan.tuning, kTracks, false)),
+        tracks_(tracks),
+        writer_(tracks.writer()),
+        first_buffer_(first_buffer),
         buffers_(static_cast<size_t>(plan.tuning.pipeline_depth)),
         foreign_(static_cast<size_t>(plan.foreign_states())),
         answers_(static_cast<size_t>(plan.answer_states())) {}
+
+  void begin(int64_t first_message) override {
+    first_message_ = first_message;
+    own_.clear();
+    given_.clear();
+    round_ = 0;
+    step_ = -1;
+    is_finished_ = false;
+  }
 
   bool next(OpBatch& batch) override {
     if (is_finished_) return false;
@@ -128,11 +141,11 @@ class QueryStream : public RankStream {
 
   void received_message(int shard, OpBatch& batch) {
     const KeySlice rows = plan_.messages.message(shard, round_);
-    const auto slot = static_cast<size_t>(received_ % plan_.tuning.pipeline_depth);
-    const auto buffer = static_cast<int32_t>(slot);
+    const auto slot = static_cast<size_t>(received_++ % plan_.tuning.pipeline_depth);
+    const int32_t buffer = first_buffer_ + static_cast<int32_t>(slot);
     Op op = query_op(OpKind::kReceive, shard, rows, buffer);
     op.peer = plan_.at(rank_, -1);
-    op.lane = lane_of(kQueryTrack, true, received_++);
+    op.lane = tracks_.receive_lane(kQueryTrack);
     op.step = step_ + 1;
     const LanePoint arrived = writer_.append(op, buffers_[slot], batch);
     buffers_[slot] = pass_on(shard, rows, buffer, {&arrived, 1}, batch);
@@ -180,7 +193,7 @@ class QueryStream : public RankStream {
       Readers& free = answers_[static_cast<size_t>(partial.state - plan_.own_states() -
                                                    plan_.foreign_states())];
       Op op = partial_op(OpKind::kReceive, partial);
-      op.lane = lane_of(kPartialTrack, true, taken_++);
+      op.lane = tracks_.receive_lane(kPartialTrack);
       const LanePoint arrived = writer_.append(op, free, batch);
       AttendWriter& own = own_[static_cast<size_t>(partial.m)];
       free = {own.merge(partial.state, op.step, {&arrived, 1}, writer_, batch)};
@@ -188,7 +201,9 @@ class QueryStream : public RankStream {
   }
 
   void finish(OpBatch& batch) {
-    for (const Partial& partial : given_) give(partial, batch);
+    for (const Partial& partial : given_) {
+      foreign_[static_cast<size_t>(partial.state - plan_.own_states())] = {give(partial, batch)};
+    }
     collect_answers(0, batch);
     for (AttendWriter& own : own_) own.finalize(writer_, batch);
     is_finished_ = true;
@@ -196,14 +211,15 @@ class QueryStream : public RankStream {
 
   LanePoint give(const Partial& partial, OpBatch& batch) {
     Op op = partial_op(OpKind::kSend, partial);
-    op.lane = lane_of(kPartialTrack, false, given_count_++);
+    op.lane = tracks_.send_lane(kPartialTrack);
     return writer_.append(op, {&*partial.ready, 1}, batch);
   }
 
   Op partial_op(OpKind kind, const Partial& partial) const {
     const KeySlice rows = plan_.messages.message(partial.shard, partial.m);
     Op op = rows_op(plan_.problem, kind, Payload::kPartial, partial.shard, rows, plan_.all_heads());
-    op.message = (plan_.ranks() + partial.shard) * plan_.messages.rounds() + partial.m;
+    op.message =
+        first_message_ + (plan_.ranks() + partial.shard) * plan_.messages.rounds() + partial.m;
     op.peer = partial.peer;
     op.state = partial.state;
     op.step = partial.step + 1;
@@ -212,7 +228,7 @@ class QueryStream : public RankStream {
 
   Op query_op(OpKind kind, int shard, KeySlice rows, int32_t buffer) const {
     Op op = rows_op(plan_.problem, kind, Payload::kQuery, shard, rows, plan_.all_heads());
-    op.message = shard * plan_.messages.rounds() + round_;
+    op.message = first_message_ + shard * plan_.messages.rounds() + round_;
     op.buffer = buffer;
     op.buffer_begin = buffer == kHomeBuffer ? rows.begin : 0;
     return op;
@@ -223,7 +239,7 @@ class QueryStream : public RankStream {
     if (plan_.last_step(shard, round_) <= step_) return {};
     Op op = query_op(OpKind::kSend, shard, rows, buffer);
     op.peer = plan_.at(rank_, 1);
-    op.lane = lane_of(kQueryTrack, false, sent_++);
+    op.lane = tracks_.send_lane(kQueryTrack);
     op.step = step_ + 2;
     return {writer_.append(op, deps, batch)};
   }
@@ -237,41 +253,37 @@ class QueryStream : public RankStream {
     }
   }
 
-  int32_t lane_of(int track, bool is_receive, int64_t count) const {
-    return track_lane(plan_.tuning.lanes, track, is_receive, count);
-  }
-
   const QueryPlan& plan_;
   const int rank_;
-  OpWriter writer_;
+  RankTracks& tracks_;
+  OpWriter& writer_;
+  const int32_t first_buffer_;
+  int64_t first_message_ = 0;
   std::deque<AttendWriter> own_;  ///< By own message.
   std::vector<Readers> buffers_;  ///< What must have read a query buffer before it is free again.
   std::vector<Readers> foreign_, answers_;  ///< The same of states.
   std::vector<Partial> given_;
   std::deque<Partial> awaited_;
-  int64_t received_ = 0, sent_ = 0, answered_ = 0, expected_ = 0, taken_ = 0, given_count_ = 0;
+  int64_t received_ = 0, answered_ = 0, expected_ = 0;
   int64_t round_ = 0;
   int step_ = -1;
   bool is_finished_ = false;
 };
 
-class QuerySource : public ProgramSource {
+/// Everything on the query side of the forward pass.
+class QueryPart : public ForwardPart {
  public:
-  QuerySource(const Problem& problem, const Tuning& tuning, const Partition& partition,
-              ReturnOfPartials when)
+  QueryPart(const Problem& problem, const Tuning& tuning, const Partition& partition,
+            ReturnOfPartials when)
       : plan_(problem, tuning, partition, when) {}
 
-  int ranks() const override { return plan_.ranks(); }
-  int lanes() const override { return RankTracks::lanes_of(plan_.tuning, kTracks, false); }
-  std::unique_ptr<RankStream> stream(int rank) const override {
-    return std::make_unique<QueryStream>(plan_, rank);
+  std::unique_ptr<ForwardPhase> phase(int rank, RankTracks& tracks,
+                                      int32_t first_buffer) const override {
+    return std::make_unique<QueryForward>(plan_, rank, tracks, first_buffer);
   }
-  const Problem* problem() const override { return &plan_.problem; }
-  std::string name() const override { return plan_.tuning.strategy; }
+  int64_t messages() const override { return 2 * plan_.ranks() * plan_.messages.rounds(); }
 
-  RankStorage storage(int rank) const override {
-    RankStorage storage;
-    storage.query_tokens = storage.home_tokens = plan_.partition.shard_tokens(rank);
+  void add_storage(int rank, RankStorage& storage) const override {
     storage.states = 0;
     const auto heads = static_cast<int32_t>(plan_.problem.heads);
     const Tokens rows = plan_.messages.message_tokens();
@@ -286,18 +298,35 @@ class QuerySource : public ProgramSource {
     const int buffers = plan_.ranks() > 1 ? plan_.tuning.pipeline_depth : 0;
     storage.shaped_buffers.assign(static_cast<size_t>(buffers),
                                   {Payload::kQuery, rows, 0, heads, -1});
-    return storage;
   }
 
  private:
   QueryPlan plan_;
 };
 
+/// Backward, the query side walks as Q does forward; its gradients follow it round the ring, or go
+/// straight home.
+class QueryRouting : public CycleRouting {
+ public:
+  QueryRouting(const KvPlan& plan, ReturnOfPartials when)
+      : CycleRouting(plan, {plan.ranks() - 1}), when_(when) {}
+  bool gathers_home() const override { return when_ == ReturnOfPartials::kAtOnce; }
+  int rotation() const override { return 0; }
+
+ private:
+  const ReturnOfPartials when_;
+};
+
 }  // namespace
 
 std::unique_ptr<ProgramSource> make_query_ring(const Problem& problem, const Tuning& tuning,
                                                const Partition& partition, ReturnOfPartials when) {
-  return std::make_unique<QuerySource>(problem, tuning, partition, when);
+  Tuning keys_stay = tuning;
+  if (tuning.backward == BackwardMoves::kAuto) keys_stay.backward = BackwardMoves::kQueries;
+  return make_kv_program(
+      problem, keys_stay, partition,
+      [when](const KvPlan& plan) { return std::make_unique<QueryRouting>(plan, when); },
+      std::make_unique<QueryPart>(problem, tuning, partition, when));
 }
 
 }  // namespace ring

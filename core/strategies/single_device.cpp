@@ -4,54 +4,112 @@
 
 #include "core/error.h"
 #include "core/strategies/attend_op.h"
-#include "core/strategies/kv_routing.h"
+#include "core/strategies/backward_op.h"
 
 namespace ring {
 namespace {
 
 enum class Method { kFlash, kChunked, kNaive };
 
+/// Forward chunk by chunk, then delta of all rows, then backward chunk by chunk, as often as
+/// gradients are accumulated; then the optimizer gap.
 class DeviceStream : public RankStream {
  public:
   DeviceStream(const Problem& problem, const Tuning& tuning, const Partition& partition,
                Method method)
-      : problem_(problem), tuning_(tuning), partition_(partition), method_(method) {}
+      : problem_(problem),
+        tuning_(tuning),
+        partition_(partition),
+        method_(method),
+        tokens_(partition.shard_tokens(0)),
+        chunk_(method == Method::kChunked ? tuning.block_tokens : tokens_),
+        stage_(first_stage()) {}
 
   bool next(OpBatch& batch) override {
-    const int64_t tokens = partition_.shard_tokens(0);
-    if (row_ == tokens) return false;
-    const int64_t rows = method_ == Method::kChunked ? tuning_.block_tokens : tokens;
-    const int64_t end = std::min(row_ + rows, tokens);
-    AttendWriter attends(problem_, tuning_, partition_,
-                         RowPlace{0, {row_, end}, kHomeBuffer, row_, 0});
-    const size_t first = batch.ops.size();
-    for (int64_t key = 0; key < tokens; key += rows) {
-      const AttendPlace place{0, {key, std::min(key + rows, tokens)}, kHomeBuffer, key, 0};
-      attends.append(place, {}, writer_, batch);
+    const size_t before = batch.ops.size();
+    while (batch.ops.size() == before && stage_ != Stage::kEnd) {
+      const int32_t step = micro_step_;
+      advance(batch);
+      for (size_t i = before; i < batch.ops.size(); ++i) batch.ops[i].micro_step = step;
     }
-    if (method_ == Method::kNaive) {
-      for (size_t i = first; i < batch.ops.size(); ++i) {
-        batch.ops[i].method = AttendMethod::kNaive;
-        batch.ops[i].bytes = score_bytes(tokens);
-      }
-    }
-    attends.finalize(writer_, batch);
-    row_ = end;
-    return true;
+    return batch.ops.size() > before;
   }
 
-  /// Of one head of one batch element, fp32.
-  static Bytes score_bytes(Tokens tokens) {
-    return checked_multiply(tokens, tokens * 4, "the bytes of all scores");
+  /// fp32, of one head of one batch element: the scores, and backward their gradients.
+  static Bytes score_bytes(const Problem& problem, Tokens tokens) {
+    const Bytes scores = checked_multiply(tokens, tokens * 4, "the bytes of all scores");
+    if (!has_backward(problem.pass)) return scores;
+    return checked_add(scores, scores, "the bytes of all scores");
   }
 
  private:
+  enum class Stage { kForward, kDelta, kBackward, kGap, kEnd };
+
+  Stage first_stage() const { return has_forward(problem_.pass) ? Stage::kForward : Stage::kDelta; }
+
+  void advance(OpBatch& batch) {
+    if (stage_ == Stage::kDelta) {
+      writer_.append(delta_op(problem_, 0, tokens_, micro_step_ == 0), {}, batch);
+      stage_ = Stage::kBackward;
+    } else if (stage_ == Stage::kGap) {
+      append_optimizer_gap(tuning_, writer_, batch);
+      stage_ = Stage::kEnd;
+    } else {
+      const KeySlice rows{row_, std::min(row_ + chunk_, tokens_)};
+      stage_ == Stage::kForward ? forward(rows, batch) : backward(rows, batch);
+      row_ = rows.end;
+      if (row_ == tokens_) end_pass();
+    }
+  }
+
+  void end_pass() {
+    row_ = 0;
+    if (stage_ == Stage::kForward && has_backward(problem_.pass)) {
+      stage_ = Stage::kDelta;
+    } else {
+      stage_ = ++micro_step_ == tuning_.accumulation_steps ? Stage::kGap : first_stage();
+    }
+  }
+
+  void forward(KeySlice rows, OpBatch& batch) {
+    AttendWriter attends(problem_, tuning_, partition_,
+                         RowPlace{0, rows, kHomeBuffer, rows.begin, 0});
+    const size_t first = batch.ops.size();
+    for (int64_t key = 0; key < tokens_; key += chunk_) {
+      const AttendPlace place{0, {key, std::min(key + chunk_, tokens_)}, kHomeBuffer, key, 0};
+      attends.append(place, {}, writer_, batch);
+    }
+    store_scores(first, batch);
+    attends.finalize(writer_, batch);
+  }
+
+  void backward(KeySlice rows, OpBatch& batch) {
+    const size_t first = batch.ops.size();
+    for (int64_t key = 0; key < tokens_; key += chunk_) {
+      const KeySlice keys{key, std::min(key + chunk_, tokens_)};
+      const Op op = backward_op(problem_, partition_, {0, rows}, {0, keys});
+      if (op.visible_pairs > 0) writer_.append(op, {}, batch);
+    }
+    store_scores(first, batch);
+  }
+
+  void store_scores(size_t first, OpBatch& batch) const {
+    if (method_ != Method::kNaive) return;
+    for (size_t i = first; i < batch.ops.size(); ++i) {
+      batch.ops[i].method = AttendMethod::kNaive;
+      batch.ops[i].bytes = score_bytes(problem_, tokens_);
+    }
+  }
+
   const Problem& problem_;
   const Tuning& tuning_;
   const Partition& partition_;
   const Method method_;
+  const Tokens tokens_, chunk_;
   OpWriter writer_{1};
+  Stage stage_;
   int64_t row_ = 0;
+  int32_t micro_step_ = 0;
 };
 
 class DeviceSource : public ProgramSource {
@@ -77,7 +135,7 @@ class DeviceSource : public ProgramSource {
                                 static_cast<int32_t>(problem_.heads)}};
     }
     if (method_ == Method::kNaive)
-      storage.scratch_bytes = DeviceStream::score_bytes(storage.query_tokens);
+      storage.scratch_bytes = DeviceStream::score_bytes(problem_, storage.query_tokens);
     return storage;
   }
 
@@ -91,7 +149,6 @@ class DeviceSource : public ProgramSource {
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition, std::string_view name,
                                     Method method) {
-  require_forward(problem, name);
   if (partition.ranks() != 1) {
     throw_usage(fmt::format("strategy {} is for one device, but there are {} ranks", name,
                             partition.ranks()),

@@ -1,14 +1,12 @@
 #include "core/strategies/tensor_parallel.h"
 
 #include "core/strategies/head_split.h"
-#include "core/strategies/kv_routing.h"
 
 namespace ring {
 namespace {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "tensor-parallel");
   return make_head_mesh(problem, tuning, partition, {partition.ranks(), HeadRule::kUneven, true});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/error.h"
 #include "core/payload.h"
 #include "core/strategies/attend_op.h"
 #include "core/strategies/kv_routing.h"
@@ -287,7 +288,10 @@ class TreeSource : public ProgramSource {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_forward(problem, "tree-decode");
+  if (has_backward(problem.pass)) {
+    throw_usage("strategy tree-decode has no backward pass: it is for inference",
+                "use --pass forward, or pass-q or pass-kv for training");
+  }
   require_arrival_order(tuning, "tree-decode");
   return std::make_unique<TreeSource>(problem, tuning, partition);
 }

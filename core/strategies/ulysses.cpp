@@ -33,7 +33,6 @@ std::unique_ptr<ProgramSource> make_mesh(const Problem& problem, const Tuning& t
 
 std::unique_ptr<ProgramSource> make_ulysses(const Problem& problem, const Tuning& tuning,
                                             const Partition& partition) {
-  require_forward(problem, "ulysses");
   const HeadRule rule =
       parse_rule(tuning, words_behind_colon(tuning), "ulysses, ulysses:repeat, ulysses:uneven");
   return make_mesh(problem, tuning, partition, {partition.ranks(), rule, false});
@@ -41,7 +40,6 @@ std::unique_ptr<ProgramSource> make_ulysses(const Problem& problem, const Tuning
 
 std::unique_ptr<ProgramSource> make_ulysses_ring(const Problem& problem, const Tuning& tuning,
                                                  const Partition& partition) {
-  require_forward(problem, "ulysses-ring");
   constexpr std::string_view kAllowed =
       "ulysses-ring:U, ulysses-ring:U,repeat, "
       "ulysses-ring:U,uneven";

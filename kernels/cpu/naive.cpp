@@ -90,4 +90,60 @@ void attend_naively(const AttendShape& shape, ConstView q, ConstView k, ConstVie
   }
 }
 
+namespace {
+
+// weights (row, key) from the scores that lie there; gradients (row, key) = weight (dP - delta).
+void score_gradients(const AttendShape& shape, const BackwardInput& input, float* weights,
+                     float* gradients) {
+  const int64_t keys = shape.kv_rows;
+  const int dim = shape.dim_v;
+  const std::vector<float> d_out = widened(shape, input.d_out, shape.q_rows, dim);
+  const std::vector<float> values = widened(shape, input.v, keys, dim);
+  for (int64_t row = 0; row < shape.q_rows; ++row) {
+    const float lse = input.lse[row * input.stats.token];
+    const float delta = input.delta[row * input.stats.token];
+    const float* const d_row = d_out.data() + row * dim;
+    for (int64_t key = 0; key < keys; ++key) {
+      float& weight = weights[row * keys + key];
+      weight = std::isinf(lse) ? 0.0F : std::exp(weight - lse);
+      float product = 0;
+      for (int d = 0; d < dim; ++d)
+        product += d_row[d] * values[static_cast<size_t>(key * dim + d)];
+      gradients[row * keys + key] = weight == 0.0F ? 0.0F : weight * (product - delta);
+    }
+  }
+}
+
+// to (row of `by`, dim) += factor * matrix (row, key) times `from`; `transposes` swaps the roles of
+// rows and keys.
+void add_product(const float* matrix, int64_t rows, int64_t keys, bool transposes,
+                 const std::vector<float>& from, int dim, float factor, float* to, int64_t stride) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t key = 0; key < keys; ++key) {
+      const float weight = factor * matrix[row * keys + key];
+      if (weight == 0.0F) continue;
+      float* const target = to + (transposes ? key : row) * stride;
+      const float* const source = from.data() + (transposes ? row : key) * dim;
+      for (int d = 0; d < dim; ++d) target[d] += weight * source[d];
+    }
+  }
+}
+
+}  // namespace
+
+void attend_backward_naively(const AttendShape& shape, const BackwardInput& input,
+                             const KeySpan* spans, const BackwardOutput& output, float* scores) {
+  check_shape(shape);
+  const int64_t rows = shape.q_rows, keys = shape.kv_rows;
+  float* const gradients = scores + rows * keys;
+  score(shape, input.q, input.k, spans, scores);
+  score_gradients(shape, input, scores, gradients);
+  add_product(scores, rows, keys, true, widened(shape, input.d_out, rows, shape.dim_v), shape.dim_v,
+              1.0F, output.dv, output.v.token);
+  add_product(gradients, rows, keys, false, widened(shape, input.k, keys, shape.dim_qk),
+              shape.dim_qk, shape.scale, output.dq, output.q.token);
+  add_product(gradients, rows, keys, true, widened(shape, input.q, rows, shape.dim_qk),
+              shape.dim_qk, shape.scale, output.dk, output.k.token);
+}
+
 }  // namespace ring::cpu

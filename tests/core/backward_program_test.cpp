@@ -45,8 +45,9 @@ Bytes sent(const RingProgram& program, Payload payload) {
 RC_GTEST_PROP(BackwardProgramProperty, EveryProgramIsSound, ()) {
   const int inner = *rc::gen::inRange(1, 4);
   Tuning tuning = tuning_of(
-      *rc::gen::element<std::string>("pass-kv", "all-gather-kv", "multi-ring",
-                                     fmt::format("double-ring:{}", inner)),
+      *rc::gen::element<std::string>("pass-kv", "all-gather-kv", "multi-ring", "pass-q",
+                                     "bidirectional-ring", fmt::format("double-ring:{}", inner),
+                                     fmt::format("ulysses-ring:{},repeat", inner)),
       inner * *rc::gen::inRange(1, 4),
       *rc::gen::element(BackwardMoves::kAuto, BackwardMoves::kKeys, BackwardMoves::kQueries));
   tuning.partition = *rc::gen::element<std::string>("contiguous", "zigzag", "striped", "striped:3");
@@ -60,6 +61,8 @@ RC_GTEST_PROP(BackwardProgramProperty, EveryProgramIsSound, ()) {
       *rc::gen::inRange<int64_t>(1, 80),
       *rc::gen::element<std::string>("full", "causal", "window:7", "chunked:9", "prefix:1"));
   problem.pass = *rc::gen::element(Pass::kBackward, Pass::kForwardBackward);
+  problem.kv_heads = *rc::gen::element(1, inner);
+  problem.heads = problem.kv_heads * inner;
   const RingProgram program = plan(problem, tuning);
   const std::vector<Fault> faults = check_program(program);
   for (const Fault& fault : faults) RC_LOG() << fault.message << "\n";

@@ -84,6 +84,50 @@ TEST(ScenarioToml, NamesFileAndLine) {
   EXPECT_THAT(refusal("problem = 3\n"), HasSubstr("\"problem\" must be a table"));
 }
 
+TEST(ScenarioToml, SegmentsOfTextAndVideo) {
+  const std::string segments = R"(
+[[problem.segment]]
+kind = "text"
+tokens = 100
+[[problem.segment]]
+kind = "video"
+frames = 16
+tokens = 64
+before = 1
+after = 1
+[[problem.segment]]
+kind = "text"
+tokens = 20
+new_document = true
+)";
+  const Scenario scenario = scenario_of("[problem]\nheads = 4\n" + segments);
+  EXPECT_EQ(scenario.problem.seq_len(), 100 + 16 * 66 + 20);
+  EXPECT_EQ(scenario.problem.mask.text(), "mix:text=100,frames=16x64+1+1,new,text=20");
+  const Scenario again = scenario_of(scenario_toml(scenario));
+  EXPECT_EQ(again.problem.mask.text(), scenario.problem.mask.text());
+  EXPECT_EQ(again.problem.seq_len(), scenario.problem.seq_len());
+  EXPECT_THAT(refusal("[problem]\nmask = \"full\"\n" + segments),
+              HasSubstr("\"mask\" is already given by the segments"));
+  EXPECT_THAT(refusal("[problem]\nseq = 9\n" + segments), HasSubstr("have 1176 tokens"));
+  EXPECT_THAT(refusal("[[problem.segment]]\nkind = \"audio\"\ntokens = 3\n"),
+              HasSubstr("s.toml:2: segment kind \"audio\" is not known"));
+  EXPECT_THAT(refusal("[[problem.segment]]\nkind = \"text\"\ntokens = 3\nframes = 2\n"),
+              HasSubstr("s.toml:4: \"frames\" is for video segments"));
+  EXPECT_THAT(refusal("[[problem.segment]]\nkind = \"text\"\n"),
+              HasSubstr("\"tokens\" is missing"));
+}
+
+TEST(ScenarioToml, EveryMaskReadsBack) {
+  for (const char* mask :
+       {"full", "causal", "window:9", "chunked:7", "prefix:5", "decode:2", "docs:0,0,1,1,20,40",
+        "docs-full:0,1,40", "groups:0,8,8,40", "mix:text=8,frames=4x8"}) {
+    const Scenario scenario =
+        scenario_of(std::string("[problem]\nseq = 40\nmask = \"") + mask + "\"\n");
+    EXPECT_EQ(scenario.problem.mask.text(), mask);
+    EXPECT_EQ(scenario_of(scenario_toml(scenario)).problem.mask.text(), mask);
+  }
+}
+
 TEST(ScenarioToml, TimesNeedUnits) {
   EXPECT_THAT(refusal("[[late_start]]\nrank = 0\ndelay = 3\n"),
               HasSubstr("s.toml:3: \"delay\" must be a time with its unit"));
@@ -124,6 +168,12 @@ TEST(ScenarioToml, TheExampleOfTheDocumentationIsRead) {
   EXPECT_EQ(scenario.problem.head_dim, 96) << "layer 3 slides";
   EXPECT_EQ(scenario.tuning.ranks, 8);
   EXPECT_EQ(scenario.late_starts.size(), 1U);
+  const size_t second = page.find("```toml\n", begin + 8);
+  ASSERT_NE(second, std::string::npos);
+  const std::string segments = page.substr(second + 8, page.find("```", second + 8) - second - 8);
+  EXPECT_EQ(scenario_of(segments).problem.mask.text(),
+            "mix:text=512,frames=16x256+1+1,new,text=100");
+  EXPECT_NE(page.find("mix:text=512,frames=16x256+1+1,new,text=100"), std::string::npos);
 }
 
 RC_GTEST_PROP(ScenarioToml, WritingBackReproducesIt, (uint64_t seed)) {

@@ -70,25 +70,32 @@ class Product : public testing::TestWithParam<std::string> {};
 TEST_P(Product, IsSoundOrRefusedWithTheNearestLegal) {
   Tuning tuning;
   tuning.block_tokens = 4;
-  int sound = 0;
+  int sound = 0, backward = 0;
   for (const int ranks : {1, 3, 4, 6}) {
     for (const char* partition : kPartitions) {
       for (const char* mask : kMasks) {
         for (const bool is_deterministic : {false, true}) {
-          tuning.strategy = GetParam();
-          tuning.ranks = ranks;
-          tuning.partition = partition_of(partition, ranks);
-          tuning.is_deterministic = is_deterministic;
-          SCOPED_TRACE(fmt::format("{} ranks, {}, {}, {}", ranks, partition, mask,
-                                   is_deterministic ? "deterministic" : ""));
-          if (check_combination(problem_of(mask), tuning) == Outcome::kSound) ++sound;
-          if (HasFailure()) return;
+          for (const Pass pass : {Pass::kForward, Pass::kForwardBackward, Pass::kBackward}) {
+            if (pass == Pass::kBackward && ranks != 4) continue;
+            tuning.strategy = GetParam();
+            tuning.ranks = ranks;
+            tuning.partition = partition_of(partition, ranks);
+            tuning.is_deterministic = is_deterministic;
+            SCOPED_TRACE(fmt::format("{} ranks, {}, {}, {}, {}", ranks, partition, mask,
+                                     is_deterministic ? "deterministic" : "", name(pass)));
+            Problem problem = problem_of(mask);
+            problem.pass = pass;
+            const Outcome outcome = check_combination(problem, tuning);
+            if (HasFailure()) return;
+            if (outcome == Outcome::kSound) ++(has_backward(pass) ? backward : sound);
+          }
         }
       }
     }
   }
   const bool needs_parameter = GetParam() == "double-ring" || GetParam() == "ulysses-ring";
   EXPECT_EQ(sound > 0, !needs_parameter);
+  EXPECT_EQ(backward > 0, !needs_parameter && GetParam() != "tree-decode");
 }
 
 std::vector<std::string> strategies() {
@@ -121,6 +128,42 @@ TEST(Legality, SaysWhyAndWhatInstead) {
     EXPECT_THAT(error.what(), HasSubstr("8 query heads over 4 KV heads"));
     EXPECT_THAT(error.hint(), HasSubstr("legal degrees: 1, 2, 4"));
     EXPECT_THAT(error.hint(), HasSubstr("nearest legal: --strategy ulysses:uneven"));
+  }
+}
+
+TEST(Legality, DecodingHasNoBackwardPass) {
+  Tuning tuning;
+  tuning.strategy = "tree-decode";
+  Problem problem = problem_of("causal");
+  problem.pass = Pass::kForwardBackward;
+  try {
+    plan(problem, tuning);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it is for inference"));
+    EXPECT_THAT(error.hint(), HasSubstr("nearest legal: --strategy pass-q"));
+  }
+}
+
+// Where shares of gradients are summed rank by rank, the last bits depend on how many there are.
+TEST(Legality, DeterministicGradientsNeedAllTokensOnOneRank) {
+  Tuning tuning;
+  tuning.is_deterministic = true;
+  tuning.ranks = 2;
+  tuning.block_tokens = 8;
+  Problem problem = problem_of("causal");
+  problem.pass = Pass::kForwardBackward;
+  for (const char* strategy : {"pass-kv", "all-gather-kv", "ulysses-ring:1"}) {
+    tuning.strategy = strategy;
+    EXPECT_THROW(plan(problem, tuning), Error) << strategy;
+  }
+  tuning.strategy = "ulysses:repeat";
+  tuning.ranks = 8;
+  EXPECT_THROW(plan(problem, tuning), Error) << "two ranks share a KV head";
+  for (const char* strategy : {"ulysses", "tensor-parallel"}) {
+    tuning.strategy = strategy;
+    tuning.ranks = 4;
+    EXPECT_TRUE(check_program(plan(problem, tuning)).empty()) << strategy;
   }
 }
 

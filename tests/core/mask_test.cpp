@@ -1,5 +1,6 @@
 #include "core/mask.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -118,6 +119,63 @@ RC_GTEST_PROP(MaskProperty, TextReadsBack, ()) {
   for (int64_t q = 0; q < seq_len; ++q) RC_ASSERT(again.visible(q) == mask.visible(q));
 }
 
+// Text, two frames of 3 with a boundary token before and two behind each, text of a new document.
+TEST(Mask, MixesOfTextAndVideo) {
+  const Mask mask = Mask::parse("mix:text=2,frames=2x3+1+2,new,text=2", 16);
+  const KeyInterval wanted[] = {{0, 1},   {0, 2},                                       // text
+                                {0, 3},   {0, 6},  {0, 6},  {0, 6},  {0, 7},  {0, 8},   // frame 0
+                                {0, 9},   {0, 12}, {0, 12}, {0, 12}, {0, 13}, {0, 14},  // frame 1
+                                {14, 15}, {14, 16}};
+  for (int64_t q = 0; q < 16; ++q) EXPECT_EQ(mask.visible(q), wanted[q]) << q;
+  EXPECT_EQ(mask.text(), "mix:text=2,frames=2x3+1+2,new,text=2");
+  EXPECT_EQ(mask.kind(), "mix");
+  EXPECT_EQ(Mask::parse("mix:text=2,text=3", 5).segments().size(), 1U) << "all causal";
+  EXPECT_EQ(Mask::parse("mix:frames=1000x0,text=1", 1).text(), "mix:frames=1000x0,text=1");
+}
+
+RC_GTEST_PROP(MaskProperty, MixesEqualThePredicate, ()) {
+  std::string text = "mix:";
+  std::vector<int64_t> document, frame_end;  // By token; the end of its frame, or itself.
+  int64_t first = 0;
+  const auto token = [&](int64_t end) {
+    document.push_back(first);
+    frame_end.push_back(end);
+  };
+  const auto now = [&] { return static_cast<int64_t>(document.size()); };
+  for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
+    if (i > 1) {
+      const int tokens = *rc::gen::inRange(0, 6);
+      text += fmt::format("text={},", tokens);
+      for (int k = 0; k < tokens; ++k) token(now());
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+      text += "new,";
+      first = now();
+    }
+    const int frames = *rc::gen::inRange(0, 4), tokens = *rc::gen::inRange(0, 5);
+    const int before = *rc::gen::inRange(0, 3), after = *rc::gen::inRange(0, 3);
+    text += fmt::format("frames={}x{}+{}+{}{}", frames, tokens, before, after, i > 1 ? "," : "");
+    for (int f = 0; f < frames; ++f) {
+      for (int k = 0; k < before; ++k) token(now());
+      const int64_t end = now() + tokens - 1;
+      for (int k = 0; k < tokens; ++k) token(end);
+      for (int k = 0; k < after; ++k) token(now());
+    }
+  }
+  const Mask mask = Mask::parse(text, now());
+  for (int64_t q = 0; q < now(); ++q) {
+    for (int64_t k = 0; k < now(); ++k) {
+      const KeyInterval seen = mask.visible(q);
+      const bool sees =
+          k >= document[static_cast<size_t>(q)] && k <= frame_end[static_cast<size_t>(q)];
+      RC_ASSERT(sees == (seen.begin <= k && k < seen.end));
+    }
+  }
+  const Mask again = Mask::parse(mask.text(), now());
+  RC_ASSERT(again.text() == mask.text());
+  for (int64_t q = 0; q < now(); ++q) RC_ASSERT(again.visible(q) == mask.visible(q));
+}
+
 TEST(Mask, CountsBeyond32Bits) {
   const int64_t seq_len = int64_t{1} << 20;
   const AffineRange all{0, seq_len, 1};
@@ -126,8 +184,10 @@ TEST(Mask, CountsBeyond32Bits) {
 }
 
 TEST(Mask, RefusesWhatIsNoMask) {
-  for (const char* text : {"", "casual", "window", "window:0", "window:-3", "docs:0,4,2,16",
-                           "docs:1,16", "docs:0,15", "prefix:17", "chunked:0", "full:1"}) {
+  for (const char* text :
+       {"", "casual", "window", "window:0", "window:-3", "docs:0,4,2,16", "docs:1,16", "docs:0,15",
+        "prefix:17", "chunked:0", "full:1", "mix:", "mix:text=15", "mix:text", "mix:frames=4",
+        "mix:film=16", "mix:frames=99999999999x99999999999"}) {
     EXPECT_THROW(Mask::parse(text, 16), Error) << text;
   }
   try {

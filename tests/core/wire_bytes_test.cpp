@@ -97,6 +97,61 @@ TEST(WireBytes, TreeDecode) {
   }
 }
 
+Problem both_passes(Problem problem) {
+  problem.pass = Pass::kForwardBackward;
+  return problem;
+}
+
+// The query side walks where Q walked, dQ comes home; K and V stay.
+TEST(WireBytes, QueryRingsBackward) {
+  for (const int ranks : {2, 3, 5, 8}) {
+    for (const char* strategy : {"pass-q", "bidirectional-ring"}) {
+      const auto bytes = sent(program_of(both_passes(problem_of(ranks, 6, 3)), strategy, ranks));
+      const Bytes rows = kBatch * kShard * 6 * (ranks - 1);
+      EXPECT_EQ(bytes.at(Payload::kQuery), rows * kDim * kElement);
+      EXPECT_EQ(bytes.at(Payload::kPartial), rows * (kDimV + 1) * 4);
+      EXPECT_EQ(bytes.at(Payload::kQuerySide), rows * ((kDim + kDimV) * kElement + 8));
+      EXPECT_EQ(bytes.at(Payload::kQueryGradients), rows * kDim * 4);
+      EXPECT_EQ(bytes.size(), 4U);
+    }
+  }
+}
+
+// dO goes where Q went, dQ, dK and dV come back in fp32.
+TEST(WireBytes, UlyssesBackward) {
+  for (const int ranks : {2, 3, 5, 8}) {
+    const Bytes rows = kBatch * kShard * (ranks - 1);
+    const auto even =
+        sent(program_of(both_passes(problem_of(ranks, 4 * ranks, 2 * ranks)), "ulysses", ranks));
+    EXPECT_EQ(even.at(Payload::kQuery), rows * 4 * kDim * kElement);
+    EXPECT_EQ(even.at(Payload::kOutputGradient), rows * 4 * kDimV * kElement);
+    EXPECT_EQ(even.at(Payload::kQueryGradients), rows * 4 * kDim * 4);
+    EXPECT_EQ(even.at(Payload::kKeyGradients), rows * 2 * (kDim + kDimV) * 4);
+    EXPECT_EQ(even.size(), 6U);
+    const auto held = sent(
+        program_of(both_passes(problem_of(ranks, 4 * ranks, ranks)), "tensor-parallel", ranks));
+    EXPECT_EQ(held.size(), 2U) << "gradients stay with the heads";
+    EXPECT_EQ(held.at(Payload::kOutput), rows * 4 * kDimV * kElement);
+    EXPECT_EQ(held.at(Payload::kOutputGradient), rows * 4 * kDimV * kElement);
+  }
+}
+
+// To two mates as above; then the group's 15 tokens to the other group, forward and backward, and
+// the gradients of its 15 tokens home.
+TEST(WireBytes, UlyssesTimesRingBackward) {
+  Tuning tuning;
+  tuning.strategy = "ulysses-ring:3";
+  tuning.ranks = 6;
+  tuning.partition = "contiguous";
+  tuning.block_tokens = 3;
+  tuning.backward = BackwardMoves::kKeys;
+  const auto bytes = sent(plan(both_passes(problem_of(6, 12, 6)), tuning));
+  const Bytes key_values = 2 * (kDim + kDimV);
+  EXPECT_EQ(bytes.at(Payload::kKeyValue), (2 + 3 + 3) * kShard * kBatch * kElement * key_values);
+  EXPECT_EQ(bytes.at(Payload::kKeyGradients), (3 + 2) * kShard * kBatch * 4 * key_values);
+  EXPECT_EQ(bytes.at(Payload::kQueryGradients), 2 * kShard * kBatch * 4 * 4 * kDim);
+}
+
 TEST(WireBytes, NothingLocally) {
   EXPECT_TRUE(sent(program_of(problem_of(4, 6, 3), "local", 4), true).empty());
   for (const char* strategy : {"flash", "chunked", "naive"})

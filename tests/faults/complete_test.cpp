@@ -24,7 +24,8 @@ std::set<int> tested_numbers() {
 
 TEST(Faults, EveryNumberHasATest) {
   const std::set<int> tested = tested_numbers();
-  for (const int number : {1, 3, 4, 5, 6, 8, 10, 11, 13, 14, 16, 17, 19, 20, 25, 27, 28, 29, 30})
+  for (const int number :
+       {1, 3, 4, 5, 6, 8, 10, 11, 13, 14, 16, 17, 19, 20, 22, 23, 24, 25, 27, 28, 29, 30})
     EXPECT_TRUE(tested.contains(number)) << "F" << number;
 }
 

@@ -36,15 +36,19 @@ Machine machine_of(int ranks, double bytes_per_s) {
   machine.attend[DType::kBF16].per_pair_dim_s = 1e-12;
   machine.backward[DType::kBF16].per_pair_dim_s = 1e-12;
   machine.merge_bytes_per_s = 1e18;
+  machine.copy = {0, 1e18};
   return machine;
 }
 
 TEST(BackwardSim, EveryOpIsDone) {
-  for (const char* strategy : {"pass-kv", "double-ring:2", "multi-ring", "all-gather-kv"}) {
+  for (const char* strategy :
+       {"pass-kv", "double-ring:2", "multi-ring", "all-gather-kv", "pass-q", "bidirectional-ring",
+        "ulysses:repeat", "ulysses-ring:2", "tensor-parallel", "local"}) {
     for (const char* mask : {"full", "causal", "window:100"}) {
       for (const BackwardMoves moves : {BackwardMoves::kKeys, BackwardMoves::kQueries}) {
         Problem problem = problem_of(Pass::kForwardBackward, 640);
         problem.mask = Mask::parse(mask, 640);
+        if (strategy == std::string("tensor-parallel")) problem.kv_heads = 4;
         Tuning tuning;
         tuning.strategy = strategy;
         tuning.ranks = 4;
