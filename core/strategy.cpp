@@ -8,19 +8,32 @@
 #include "core/legality.h"
 #include "core/mask_partition.h"
 #include "core/partition.h"
-#include "core/strategies/all_gather_kv.h"
-#include "core/strategies/bidirectional_ring.h"
-#include "core/strategies/double_ring.h"
-#include "core/strategies/local_attention.h"
-#include "core/strategies/multi_ring.h"
-#include "core/strategies/pass_kv.h"
-#include "core/strategies/pass_q.h"
-#include "core/strategies/single_device.h"
-#include "core/strategies/tensor_parallel.h"
-#include "core/strategies/tree_decode.h"
-#include "core/strategies/ulysses.h"
 
 namespace ring {
+
+// A strategy is one file in core/strategies/ that defines its function, and one line here.
+// clang-format off
+#define RING_STRATEGIES(strategy) \
+  strategy(pass_kv_strategy) \
+  strategy(pass_q_strategy) \
+  strategy(bidirectional_ring_strategy) \
+  strategy(double_ring_strategy) \
+  strategy(multi_ring_strategy) \
+  strategy(all_gather_kv_strategy) \
+  strategy(ulysses_strategy) \
+  strategy(ulysses_ring_strategy) \
+  strategy(tensor_parallel_strategy) \
+  strategy(tree_decode_strategy) \
+  strategy(local_attention_strategy) \
+  strategy(flash_strategy) \
+  strategy(chunked_strategy) \
+  strategy(naive_strategy)
+// clang-format on
+
+#define RING_DECLARE_STRATEGY(make) Strategy make();
+RING_STRATEGIES(RING_DECLARE_STRATEGY)
+#undef RING_DECLARE_STRATEGY
+
 namespace {
 
 void validate_backward(const Problem& problem, const Tuning& tuning) {
@@ -109,11 +122,9 @@ Partition partition_for(const Problem& problem, const Tuning& tuning) {
 
 std::span<const Strategy> all_strategies() {
   static const std::array kStrategies = {
-      pass_kv_strategy(),     pass_q_strategy(),          bidirectional_ring_strategy(),
-      double_ring_strategy(), multi_ring_strategy(),      all_gather_kv_strategy(),
-      ulysses_strategy(),     ulysses_ring_strategy(),    tensor_parallel_strategy(),
-      tree_decode_strategy(), local_attention_strategy(), flash_strategy(),
-      chunked_strategy(),     naive_strategy(),
+#define RING_MAKE_STRATEGY(make) make(),
+      RING_STRATEGIES(RING_MAKE_STRATEGY)
+#undef RING_MAKE_STRATEGY
   };
   return kStrategies;
 }

@@ -307,7 +307,7 @@ void fit_machine(const std::vector<const ProbeCollector*>& collectors, int cores
                  Calibration& calibration) {
   describe_host(cores, machine);
   MachineFit fit(collectors, machine, calibration, "core");
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     fit.attention("attend", dtype, machine.attend);
     fit.attention("backward", dtype, machine.backward);
   }

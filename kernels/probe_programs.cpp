@@ -39,6 +39,15 @@ constexpr AttendShape kBackwardShapes[] = {
     {640, 320, 3, 1, 128, 128, "causal", true}, {768, 192, 4, 4, 64, 64, "full", true},
 };
 
+// Few rows, so that setting the gradients of the keys to zero is a part that can be measured.
+constexpr AttendShape kResettingShapes[] = {
+    {512, 256, 2, 2, 128, 128, "window:16", false},
+    {1024, 512, 2, 2, 64, 64, "window:16", false},
+    {768, 384, 2, 2, 128, 64, "window:16", true},
+};
+
+constexpr DType kDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
+
 Problem problem_of(const AttendShape& shape, DType dtype) {
   Problem problem;
   problem.heads = shape.heads;
@@ -79,6 +88,37 @@ ProbeProgram backward_probe(const AttendShape& shape, DType dtype, int ranks) {
   probe.label = fmt::format("backward, {} tokens in blocks of {}, head dim {}, {}", shape.tokens,
                             shape.block, shape.head_dim, name(dtype));
   probe.program = plan(problem, tuning);
+  return probe;
+}
+
+/// One rank whose gradients of keys go into a buffer that is set to zero first, as those of keys
+/// that travel do, and are added at home in the end.
+ProbeProgram resetting_probe(const AttendShape& shape, DType dtype) {
+  ProbeProgram probe = backward_probe(shape, dtype, 1);
+  probe.label = "resetting " + probe.label;
+  RankProgram& rank = probe.program.rank_programs.front();
+  rank.storage.gradient_buffers = 1;
+  rank.storage.gradient_tokens = shape.tokens;
+  OpWriter writer(probe.program.lanes);
+  OpBatch batch;
+  for (Op op : rank.ops) {
+    if (op.kind == OpKind::kBackward) {
+      op.state = 0;
+      op.starts_state = true;
+    }
+    writer.append(op, {}, batch);
+  }
+  Op add;
+  add.kind = OpKind::kAdd;
+  add.payload = Payload::kKeyGradients;
+  add.kv_shard = 0;
+  add.kv_end = shape.tokens;
+  add.source_state = 0;
+  add.state = kHomeBuffer;
+  add.bytes = 3 * probe.program.problem.key_gradient_bytes(shape.tokens);
+  writer.append(add, {}, batch);
+  rank.ops = std::move(batch.ops);
+  rank.deps = std::move(batch.deps);
   return probe;
 }
 
@@ -190,15 +230,17 @@ std::vector<ProbeProgram> probe_programs(int cores) {
   for (const Bytes bytes : {Bytes{4} << 10, Bytes{32} << 10, Bytes{256} << 10, Bytes{2} << 20})
     probes.push_back(transfer_probe(bytes, 16, 8));
   probes.push_back(transfer_probe(Bytes{16} << 20, 4, 4));
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : kDTypes) {
     for (const AttendShape& shape : kShapes) probes.push_back(attend_probe(shape, dtype));
     probes.push_back(far_rows_probe(2048, 4, 128, dtype));
     probes.push_back(far_rows_probe(4096, 8, 64, dtype));
     probes.push_back(far_rows_probe(8192, 4, 128, dtype));
   }
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : kDTypes) {
     for (const AttendShape& shape : kBackwardShapes)
       probes.push_back(backward_probe(shape, dtype, 1));
+    for (const AttendShape& shape : kResettingShapes)
+      probes.push_back(resetting_probe(shape, dtype));
   }
   probes.push_back(merge_probe(256, 4, 64));
   probes.push_back(merge_probe(1024, 4, 128));

@@ -1,6 +1,6 @@
-#include "core/strategies/all_gather_kv.h"
-
+// All-gather KV: every rank sends its keys straight to every rank that needs them.
 #include "core/strategies/kv_routing.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -42,6 +42,10 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 
 }  // namespace
 
+// At step k rank r receives from rank r - 1 - k and nothing is forwarded. With a depth of P - 1
+// the whole sequence is gathered; less depth holds less at once. Bytes sent per rank: its shard
+// times the number of ranks that need it; the same total as the ring, over longer ways. Backward,
+// every rank sends its share of a shard's gradients straight home: a reduce-scatter.
 Strategy all_gather_kv_strategy() {
   return {"all-gather-kv",
           "every rank sends its K and V straight to every rank that needs them",

@@ -1,7 +1,7 @@
-#include "core/strategies/bidirectional_ring.h"
-
+// Bidirectional ring: queries walk one way, each partial result goes home the other way at once.
 #include "core/strategies/kv_routing.h"
 #include "core/strategies/query_ring.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -14,6 +14,8 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 
 }  // namespace
 
+// As pass-q, but answers travel while the ring still turns, so both directions of a full-duplex
+// link are in use. Source: TokenRing, arXiv 2412.20501.
 Strategy bidirectional_ring_strategy() {
   return {"bidirectional-ring",
           "Q blocks walk one way, partial results go home the other way meanwhile",

@@ -1,9 +1,9 @@
-#include "core/strategies/double_ring.h"
-
+// Double ring: short hops inside a group of ranks, long hops between groups, both at once.
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/strategies/kv_routing.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -104,6 +104,10 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 
 }  // namespace
 
+// "double-ring:I" makes groups of I neighbouring ranks, which must divide the number of ranks. In
+// outer round o every rank holds the keys of its place in the group o places before its own; they
+// walk the inner ring of the group, while the same keys are already on their way to the next
+// group (outer track). Each rank sends P - 1 messages, of which P / I - 1 cross groups.
 Strategy double_ring_strategy() {
   return {"double-ring",
           "K and V walk inner rings on fast links while the next outer hop is on its way",

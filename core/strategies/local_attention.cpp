@@ -1,6 +1,6 @@
-#include "core/strategies/local_attention.h"
-
+// Local attention: every rank attends its own keys only. Not exact; its error is what it costs.
 #include "core/strategies/kv_routing.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -44,6 +44,8 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 
 }  // namespace
 
+// Blockwise attention without the ring: what is left when nobody exchanges keys. Queries do not
+// see the keys of other ranks, so the result is wrong, and comparisons show by how much.
 Strategy local_attention_strategy() {
   return {"local",
           "nothing moves: each rank attends its own keys only, which is NOT exact attention",

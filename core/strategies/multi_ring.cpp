@@ -1,11 +1,11 @@
-#include "core/strategies/multi_ring.h"
-
+// Hamiltonian multi-ring: each KV shard is cut into parts that walk different rings at once.
 #include <fmt/format.h>
 
 #include <numeric>
 
 #include "core/error.h"
 #include "core/strategies/cycle_routing.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -37,6 +37,10 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 
 }  // namespace
 
+// The cycles step by each number coprime with the ring size, so they share no link of an
+// all-to-all topology: phi(P) cycles, for example 4 of the 7 possible at 8 ranks.
+// "multi-ring:C" takes the first C of them. Message m walks cycle m modulo C; give at least C
+// messages per shard (--blocks-per-message), or some cycles stay idle.
 Strategy multi_ring_strategy() {
   return {"multi-ring",
           "parts of each KV shard walk several link-disjoint rings at once",

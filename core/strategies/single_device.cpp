@@ -1,10 +1,10 @@
-#include "core/strategies/single_device.h"
-
+// Attention on one device, the rows that rings are compared with: flash, chunked and naive.
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/strategies/attend_op.h"
 #include "core/strategies/backward_op.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -176,6 +176,7 @@ std::unique_ptr<ProgramSource> make_naive(const Problem& problem, const Tuning& 
 
 }  // namespace
 
+// One op over all keys; the kernel works by tiles and stores no scores.
 Strategy flash_strategy() {
   return {"flash",
           "one device, one op by tiles: nothing moves",
@@ -185,6 +186,8 @@ Strategy flash_strategy() {
            "everything fits on one device and one device is fast enough"}};
 }
 
+// Query chunks of `block_tokens` rows against key blocks, one state for one chunk: memory does not
+// grow with the sequence. Source: Rabe and Staats, arXiv 2112.05682.
 Strategy chunked_strategy() {
   return {"chunked",
           "one device, chunks of queries against blocks of keys, one state for one chunk",
@@ -193,6 +196,7 @@ Strategy chunked_strategy() {
           {"0", "Q, K, V, O and one state of one chunk", "the state of all tokens does not fit"}};
 }
 
+// All scores of a head are stored: memory grows with the square of the sequence.
 Strategy naive_strategy() {
   return {"naive",
           "one device, all scores of a head are stored before the softmax",

@@ -1,6 +1,6 @@
-#include "core/strategies/tensor_parallel.h"
-
+// Tensor parallelism by heads: what people run who do not shard the sequence.
 #include "core/strategies/head_split.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -12,6 +12,9 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 
 }  // namespace
 
+// Each rank has Q, K and V of all tokens for its heads, as projections split by heads leave them,
+// and the outputs go to the ranks that hold the tokens, as a reduce-scatter does. The gathering of
+// activations before the projections is not attention's and is not counted.
 Strategy tensor_parallel_strategy() {
   return {"tensor-parallel",
           "each rank has all tokens of its heads from the start; only outputs move",

@@ -1,5 +1,4 @@
-#include "core/strategies/tree_decode.h"
-
+// Tree decode: few queries, sharded keys; queries go down a tree, partial results come up merged.
 #include <algorithm>
 #include <optional>
 
@@ -9,6 +8,7 @@
 #include "core/strategies/kv_routing.h"
 #include "core/strategies/rank_tracks.h"
 #include "core/strategies/rows_op.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -298,6 +298,10 @@ std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning
 
 }  // namespace
 
+// For every rank that asks, the other ranks form a binomial tree: Q goes down it, each rank
+// attends its own keys, merges what its children answer, and sends one partial result up. log2 P
+// hops instead of P - 1. Rows that see nothing are not sent. Source: Tree Attention, arXiv
+// 2408.04093.
 Strategy tree_decode_strategy() {
   return {"tree-decode",
           "queries go down a tree of ranks, keys stay, partial results come up merged",

@@ -1,10 +1,10 @@
-#include "core/strategies/ulysses.h"
-
+// Ulysses: an all-to-all turns token shards into head shards, attention is local, and back.
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/strategies/cycle_routing.h"
 #include "core/strategies/head_split.h"
+#include "core/strategy.h"
 
 namespace ring {
 namespace {
@@ -63,6 +63,9 @@ std::unique_ptr<ProgramSource> make_ulysses_ring(const Problem& problem, const T
 
 }  // namespace
 
+// "ulysses" deals heads evenly; "ulysses:repeat" sends the same KV head to several ranks when
+// there are more ranks than KV heads; "ulysses:uneven" deals whole KV heads as they come. Source:
+// DeepSpeed-Ulysses, arXiv 2309.14509.
 Strategy ulysses_strategy() {
   return {"ulysses",
           "an all-to-all turns tokens into heads, attention is local, another one brings O back",
@@ -73,6 +76,8 @@ Strategy ulysses_strategy() {
            "fast links between all ranks and at least P KV heads; balanced under every mask"}};
 }
 
+// "ulysses-ring:U": groups of U neighbours split heads, and K and V of those heads walk a ring
+// over the groups. ":U,repeat" and ":U,uneven" as above. Source: arXiv 2405.07719.
 Strategy ulysses_ring_strategy() {
   return {
       "ulysses-ring",

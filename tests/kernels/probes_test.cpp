@@ -69,10 +69,9 @@ Machine known_machine() {
   cost.cache_bytes = (256 << 10) * 1.5 * 1.5 * 1.5 * 1.5 * 1.5 * 1.5 * 1.5;  // One that is tried.
   machine.attend[DType::kF32] = cost;
   cost.per_pair_dim_s = 3e-11;
-  machine.attend[DType::kBF16] = cost;
-  // No probe of one rank sets gradient buffers to zero, and no row is far.
-  cost.per_start_row_dim_s = cost.per_far_row_dim_s = cost.cache_bytes = 0;
-  machine.backward[DType::kF32] = machine.backward[DType::kBF16] = cost;
+  machine.attend[DType::kBF16] = machine.attend[DType::kF16] = cost;
+  cost.per_far_row_dim_s = cost.cache_bytes = 0;  // Backward, no row is far.
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) machine.backward[dtype] = cost;
   machine.add_bytes_per_s = 7e9;
   machine.delta_bytes_per_s = 6e9;
   machine.copy = {2e-6, 8e9};
@@ -96,7 +95,7 @@ TEST(MachineFit, FindsTheMachineThatTheSamplesComeFrom) {
   Calibration calibration;
   fit_machine(pointers, 2, machine, calibration);
 
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     for (const AttendParameter& parameter : attend_parameters()) {
       const double expected = truth.attend.at(dtype).*parameter.member;
       EXPECT_NEAR(machine.attend.at(dtype).*parameter.member / expected, 1, 1e-3) << parameter.name;
@@ -110,6 +109,9 @@ TEST(MachineFit, FindsTheMachineThatTheSamplesComeFrom) {
   EXPECT_NEAR(machine.delta_bytes_per_s / truth.delta_bytes_per_s, 1, 1e-3);
   EXPECT_NEAR(machine.backward.at(DType::kF32).per_pair_dim_s /
                   truth.backward.at(DType::kF32).per_pair_dim_s,
+              1, 1e-2);
+  EXPECT_NEAR(machine.backward.at(DType::kF16).per_start_row_dim_s /
+                  truth.backward.at(DType::kF16).per_start_row_dim_s,
               1, 1e-2);
   EXPECT_NEAR(machine.attend_contention, 1, 1e-6);
   EXPECT_NEAR(machine.noise.per_op, 0, 1e-6);
@@ -146,7 +148,7 @@ TEST(Calibrate, GivesAMachineThatStatesEveryCost) {
   EXPECT_GE(machine.attend_contention, 1);
   Problem problem;
   problem.mask = Mask::causal(256);
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     problem.dtype = dtype;
     Tuning tuning;
     tuning.ranks = 1;
