@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "core/formats/bench_rows.h"
 #include "core/strategy.h"
 #include "sim/bench/measure.h"
 #include "sim/reference_scenarios.h"
@@ -20,14 +19,6 @@
 
 namespace ring {
 namespace {
-
-struct Row {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  std::string target;  ///< "<= 0.4"; empty: for information.
-  bool ok = true;
-};
 
 SimulationOptions metrics_only() {
   SimulationOptions options;
@@ -53,22 +44,19 @@ class Bench {
   explicit Bench(bool is_quick) : is_quick_(is_quick) {}
 
   void run();
-  const std::vector<Row>& rows() const { return rows_; }
+  const std::vector<BenchRow>& rows() const { return rows_; }
 
  private:
-  void add(Row row) {
-    fmt::print("{:<46} {:>12.5g} {:<10} {:<12} {}\n", row.name, row.value, row.unit, row.target,
-               row.target.empty() ? ""
-               : row.ok           ? "ok"
-                                  : "MISSED");
+  void add(BenchRow row) {
+    fmt::print("{}", bench_line(row));
     std::fflush(stdout);
     rows_.push_back(std::move(row));
   }
   void at_most(const std::string& name, double value, const std::string& unit, double limit) {
-    add({name, value, unit, fmt::format("<= {:g}", limit), value <= limit});
+    add(row_at_most(name, value, unit, limit));
   }
   void at_least(const std::string& name, double value, const std::string& unit, double limit) {
-    add({name, value, unit, fmt::format(">= {:g}", limit), value >= limit});
+    add(row_at_least(name, value, unit, limit));
   }
   void check(const std::string& what, bool is_right) {
     if (is_right) return;
@@ -85,7 +73,7 @@ class Bench {
   void beside_simgrid(const RingScenario& scenario, double expected_s, double target);
 
   bool is_quick_;
-  std::vector<Row> rows_;
+  std::vector<BenchRow> rows_;
 };
 
 Measured Bench::time_ring(const RingScenario& scenario, double expected_s, int repeats) {
@@ -239,41 +227,11 @@ void Bench::run() {
 #endif
 }
 
-nlohmann::json to_json(const std::vector<Row>& rows) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Row& row : rows) {
-    nlohmann::json entry = {{"name", row.name}, {"value", row.value}, {"unit", row.unit}};
-    entry["target"] = row.target.empty() ? nlohmann::json() : nlohmann::json(row.target);
-    entry["ok"] = row.target.empty() ? nlohmann::json() : nlohmann::json(row.ok);
-    list.push_back(entry);
-  }
-  return {{"schema", 1}, {"benchmark", "sim"}, {"rows", list}};
-}
-
 int run_main(int argc, char** argv) {
-  std::string json_path;
-  bool is_quick = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      is_quick = true;
-    } else if (argument == "--json" && i + 1 < argc) {
-      json_path = argv[++i];
-    } else {
-      throw_usage(fmt::format("ring_bench_sim: unknown argument '{}'", argument),
-                  "ring_bench_sim [--json FILE] [--quick]");
-    }
-  }
-  Bench bench(is_quick);
+  const BenchOptions options = bench_options(argc, argv, "ring_bench_sim");
+  Bench bench(options.is_quick);
   bench.run();
-  if (!json_path.empty()) {
-    std::ofstream file(json_path);
-    file << to_json(bench.rows()).dump(2) << '\n';
-    if (!file.flush()) throw Error(ErrorKind::kRunFailed, "cannot write " + json_path);
-  }
-  const bool all_ok =
-      std::all_of(bench.rows().begin(), bench.rows().end(), [](const Row& row) { return row.ok; });
-  return all_ok ? 0 : 1;
+  return finish_bench(options, "sim", bench.rows());
 }
 
 }  // namespace
