@@ -24,9 +24,10 @@ Prepared prepare(const RingProgram& program, const DataSource& data, const Measu
   if (options.gpu) {
     prepared.gpu =
         options.job == nullptr
-            ? cuda::make_gpu_session(program, data, *options.gpu)
+            ? cuda::make_gpu_session(program, data, *options.gpu, options.gpu_kernels)
             : cuda::make_gpu_session(program, data, *options.job,
-                                     sampled_positions(program.partition, options.check_rows));
+                                     sampled_positions(program.partition, options.check_rows),
+                                     options.gpu_kernels);
     return prepared;
   }
   ExecutorOptions executor_options;
@@ -36,9 +37,15 @@ Prepared prepare(const RingProgram& program, const DataSource& data, const Measu
   return prepared;
 }
 
-std::map<std::string, std::string> gpu_context(const cuda::GpuSession& gpu,
+std::map<std::string, std::string> gpu_context(const RingProgram& program,
+                                               const cuda::GpuSession& gpu,
                                                const std::vector<cuda::DeviceSample>& samples) {
   std::map<std::string, std::string> context = gpu.runtime->versions();
+  if (program.has_attention) {
+    const Problem& problem = program.problem;
+    context["gpu attention"] = gpu.runtime->attend_kernel(
+        0, problem.dtype, static_cast<int>(problem.head_dim), static_cast<int>(problem.head_dim_v));
+  }
   context["gpu graph"] = gpu.local->is_captured() ? "captured" : "called op by op";
   context["gpu clock uncertainty"] = format_time(picoseconds_from_seconds(
       gpu.local->clock_uncertainty_s() + (gpu.together ? gpu.together->clock_uncertainty_s() : 0)));
@@ -68,7 +75,7 @@ MeasuredRun measure_program(const RingProgram& program, const MeasureOptions& op
                            : fmt::format("run {} of {}", i - options.warmups + 1, options.repeats));
       });
   run.metrics = measure(run.measurement.timeline);
-  if (monitor) run.context = gpu_context(prepared.gpu, monitor->stop());
+  if (monitor) run.context = gpu_context(program, prepared.gpu, monitor->stop());
   const bool is_first = options.job == nullptr || options.job->rank() == 0;
   if (options.check_rows > 0 && run.measurement.is_complete && is_first) {
     tell((options.warmups + options.repeats) / jobs, "checking against the oracle");

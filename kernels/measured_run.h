@@ -11,6 +11,7 @@
 
 #include "core/metrics.h"
 #include "core/ring_program.h"
+#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/device_plan.h"
 #include "kernels/job.h"
 #include "kernels/measurement.h"
@@ -22,6 +23,7 @@ struct MeasureOptions {
   int cores = 0;  ///< 0: all that the process may use.
   /// Runs on the CUDA devices of this machine, messages carried so; none: on the cores.
   std::optional<cuda::Carrier> gpu;
+  cuda::AttendKernels gpu_kernels = cuda::AttendKernels::kBest;
   /// One rank a process, on GPUs; all processes of the job measure together. May be null.
   Job* job = nullptr;
   int warmups = 1;

@@ -62,6 +62,8 @@ class RunVerb final : public Verb {
     options.count("--cores", cores_, "Cores to use, ranks in turn [all]", {1, 1 << 16});
     options.text("--carrier", carrier_, "NAME",
                  "How GPUs pass messages: copies, or exchanges over NCCL [copies]");
+    options.text("--kernels", kernels_, "NAME",
+                 "Attention kernels of GPUs: best, mma or wgmma [best]");
     options.count("--repeat", repeat_, "Measured runs [5]", {1, 1000});
     options.count("--warmup", warmup_, "Runs before those [1]", {0, 1000});
     options.count("--seed", seed_, "Seed of the values of Q, K and V [1]", {0});
@@ -77,7 +79,9 @@ class RunVerb final : public Verb {
     if (carrier_ && !is_gpu) throw_usage("--carrier is for --device cuda");
     if (cores_ && is_gpu) throw_usage("--cores is for --device cpu");
     if (cores_) require_cores(*cores_);
+    if (kernels_ && !is_gpu) throw_usage("--kernels is for --device cuda");
     if (carrier_) cuda::parse_carrier(*carrier_);
+    if (kernels_) cuda::parse_attend_kernels(*kernels_);
     const std::unique_ptr<Job> job = join_job(is_gpu);
     const Scenario scenario = setup_.resolve();
     setup_.refuse_unused(scenario.tuning);
@@ -136,6 +140,7 @@ class RunVerb final : public Verb {
     options.job = job;
     if (device_.value_or("cpu") == "cuda")
       options.gpu = cuda::parse_carrier(carrier_.value_or("copies"));
+    options.gpu_kernels = cuda::parse_attend_kernels(kernels_.value_or("best"));
     options.warmups = static_cast<int>(warmup_.value_or(1));
     options.repeats = static_cast<int>(repeat_.value_or(5));
     options.seed = static_cast<uint64_t>(seed_.value_or(1));
@@ -230,7 +235,7 @@ class RunVerb final : public Verb {
 
   SetupOptions setup_;
   OutputOptions outputs_;
-  std::optional<std::string> device_, carrier_;
+  std::optional<std::string> device_, carrier_, kernels_;
   std::optional<int64_t> cores_, repeat_, warmup_, seed_, check_rows_;
 };
 

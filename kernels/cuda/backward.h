@@ -93,8 +93,9 @@ class BackwardRows {
         lane.commit_copies();
       }
     }
-    const int64_t row = batch * p.row_batch_stride + head * p.row_head_stride + first_row;
-    add_to_rows<kND>(lane, p.dq + row * Config::kDimQk + first_dim, Config::kDimQk,
+    const int64_t row =
+        batch * p.row_batch_stride + head * p.row_head_stride + first_row * p.row_stride;
+    add_to_rows<kND>(lane, p.dq + row * Config::kDimQk + first_dim, p.row_stride * Config::kDimQk,
                      p.q_rows - first_row, p.scale, dq);
   }
 
@@ -201,12 +202,13 @@ class BackwardKeys {
         fetch(lane, at, p, kv_head * p.group + rows.head, rows.tile * Config::kRows);
       }
     }
-    const int64_t key = batch * p.key_batch_stride + kv_head * p.key_head_stride + first_key;
+    const int64_t key =
+        batch * p.key_batch_stride + kv_head * p.key_head_stride + first_key * p.key_stride;
     const int keys_left = p.kv_rows - first_key;
-    add_to_rows<kDimsK / 8>(lane, p.dk + key * Config::kDimQk + part * kDimsK, Config::kDimQk,
-                            keys_left, p.scale, dk);
-    add_to_rows<kDimsV / 8>(lane, p.dv + key * Config::kDimV + part * kDimsV, Config::kDimV,
-                            keys_left, 1.0F, dv);
+    add_to_rows<kDimsK / 8>(lane, p.dk + key * Config::kDimQk + part * kDimsK,
+                            p.key_stride * Config::kDimQk, keys_left, p.scale, dk);
+    add_to_rows<kDimsV / 8>(lane, p.dv + key * Config::kDimV + part * kDimsV,
+                            p.key_stride * Config::kDimV, keys_left, 1.0F, dv);
   }
 
  private:

@@ -46,7 +46,8 @@ template <class Lane>
 RING_DEVICE RowScalars row_scalars(Lane& lane, const BackwardParams& p, int head, int row) {
   RowScalars scalars;
   if (row >= p.q_rows) return scalars;
-  const int64_t at = lane.block_z() * p.row_batch_stride + head * p.row_head_stride + row;
+  const int64_t at =
+      lane.block_z() * p.row_batch_stride + head * p.row_head_stride + row * p.row_stride;
   const float lse = lane.load_global(p.lse + at);
   if (lse == -INFINITY) return scalars;
   scalars.shift = lse * kLog2e;
@@ -156,15 +157,15 @@ RING_DEVICE void add_columns(Lane& lane, Element element, const float (&weights)
 }
 
 /// Adds factor * sum to the rows of a fp32 matrix that belong to the warp, as far as there are
-/// rows.
+/// rows; `stride` elements from one to the next.
 template <int kND, class Lane>
-RING_DEVICE void add_to_rows(Lane& lane, float* matrix, int dim, int rows, float factor,
+RING_DEVICE void add_to_rows(Lane& lane, float* matrix, int64_t stride, int rows, float factor,
                              const float (&sum)[kND][4]) {
   RING_UNROLL
   for (int half = 0; half < 2; ++half) {
     const int row = warp_row(lane) + half * 8;
     if (row >= rows) continue;
-    float* const to = matrix + static_cast<int64_t>(row) * dim + quad_column(lane);
+    float* const to = matrix + row * stride + quad_column(lane);
     RING_UNROLL
     for (int n = 0; n < kND; ++n) {
       auto* const pair = reinterpret_cast<simt::Float2*>(to + n * 8);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/cuda/runtime.h"
@@ -22,12 +23,23 @@ struct NcclJob {
   std::vector<int> devices;
 };
 
+/// Which kernels attend on GPUs.
+enum class AttendKernels {
+  kBest,   ///< On every device and for every head dim the fastest by design.
+  kMma,    ///< mma.sync: those of sm_80, which run on all devices.
+  kWgmma,  ///< wgmma: those of sm_90a, and where a head dim has none those of sm_80.
+};
+std::string_view name(AttendKernels kernels);
+/// Throws Error(kUsage) with the names there are.
+AttendKernels parse_attend_kernels(std::string_view text);
+
 /// Why nothing can run on a CUDA device here, in words; empty when it can.
 std::vector<std::string> missing_devices();
 
 /// All devices that the process may use. Throws Error(kUnavailable) where there are none, or no
-/// NCCL for the job.
-std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>& job = std::nullopt);
+/// NCCL for the job, or no device for the kernels.
+std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>& job = std::nullopt,
+                                                 AttendKernels kernels = AttendKernels::kBest);
 
 /// A fresh id, to be made by one process and given to all. Throws Error(kUnavailable) without NCCL.
 NcclId make_nccl_id();

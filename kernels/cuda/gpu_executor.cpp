@@ -4,50 +4,29 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/program_check.h"
+#include "core/strategy.h"
 #include "kernels/cuda/rank_tensors.h"
 #include "kernels/cuda/shard_data.h"
 
 namespace ring::cuda {
 namespace {
 
-/// Flash attention of the own rows with keys that are at home or came in a message, whole heads.
-bool is_key_value_op(const Op& op, int rank) {
-  switch (op.kind) {
-    case OpKind::kAttend:
-      return op.q_shard == rank && op.q_buffer == kHomeBuffer && op.method == AttendMethod::kFlash;
-    case OpKind::kSend:
-    case OpKind::kReceive:
-      return op.payload == Payload::kKeyValue && op.head_end == 0;
-    case OpKind::kFinalize:
-      return op.q_shard == rank && op.payload != Payload::kPartial && op.buffer == kHomeBuffer;
-    case OpKind::kMerge:
-    case OpKind::kCompute:
-      return true;
-    case OpKind::kCopy:
-    case OpKind::kBackward:
-    case OpKind::kDelta:
-    case OpKind::kAdd:
-      return false;
-  }
-  return false;
-}
-
-void require_key_value_ops(const RingProgram& program) {
-  const char* const hint = "the forward pass of strategies that pass K and V runs";
-  for (int rank = 0; rank < program.ranks(); ++rank) {
-    const RankProgram& own = program.rank_programs[static_cast<size_t>(rank)];
-    const bool has_shapes =
-        !own.storage.shaped_buffers.empty() || !own.storage.shaped_states.empty();
-    if (has_shapes || !own.storage.has_home_inputs)
-      throw Error(ErrorKind::kUnavailable, "GPUs do not run " + program.tuning.strategy + " yet",
-                  hint);
-    for (const Op& op : own.ops) {
-      if (is_key_value_op(op, rank)) continue;
-      throw Error(ErrorKind::kUnavailable,
-                  fmt::format("GPUs run no {} of {} yet", name(op.kind), name(op.payload)), hint);
+/// What no kernel does, or no process can look up.
+void require_ops(const RingProgram& program, bool has_foreign) {
+  for (const RankProgram& rank : program.rank_programs) {
+    for (const Op& op : rank.ops) {
+      if (op.kind == OpKind::kAttend && op.method == AttendMethod::kNaive)
+        throw Error(ErrorKind::kUnavailable, "GPUs do not run " + program.tuning.strategy,
+                    "strategies that attend by tiles run");
+      const bool is_elsewhere = op.kind == OpKind::kFinalize && op.buffer != kHomeBuffer;
+      if (has_foreign && is_elsewhere && op.payload != Payload::kPartial)
+        throw Error(ErrorKind::kUnavailable,
+                    "several processes do not run " + program.tuning.strategy,
+                    "ranks of one process run it");
     }
   }
 }
@@ -55,7 +34,6 @@ void require_key_value_ops(const RingProgram& program) {
 void require_runnable(const RingProgram& program, const GpuOptions& options) {
   if (!program.has_attention) return;
   const Problem& problem = program.problem;
-  require_key_value_ops(program);
   if (problem.dtype == DType::kF32)
     throw Error(ErrorKind::kUnavailable, "the kernels of GPUs do not take fp32",
                 "choose bf16 or fp16");
@@ -65,6 +43,7 @@ void require_runnable(const RingProgram& program, const GpuOptions& options) {
   if (!(problem.softmax_scale() > 0))
     throw Error(ErrorKind::kUnavailable, "the kernels of GPUs take a positive softmax scale only");
   const bool has_foreign = std::count(options.devices.begin(), options.devices.end(), -1) > 0;
+  require_ops(program, has_foreign);
   if (has_foreign && options.carrier == Carrier::kCopies)
     throw_usage("ranks of other processes can only be reached by exchanges");
 }
@@ -86,11 +65,16 @@ struct GpuExecutor::Impl {
   void enqueue();
   void enqueue(const Command& command);
   void compute(const Command& command);
-  void copy(int stream, const std::array<Piece, 2>& to, const std::array<Piece, 2>& from);
+  void copy(int stream, const Pieces& to, const Pieces& from);
+  void launch_calls(int stream, OpId op);
+  void take_forward(const DataSource& data);
   void transfer(const Command& command);
   void exchange(const Command& command);
   void collect();
   void fill_posted(size_t first_slice, int rank);
+  float read_lse(int64_t batch, int64_t head, int64_t position, const TokenPlace& place) const;
+  /// Of the rank that holds the token, and its row there.
+  const RankGradients& gradients_at(int64_t position, int64_t* row) const;
 
   const RingProgram& program;
   DeviceRuntime& runtime;
@@ -100,9 +84,10 @@ struct GpuExecutor::Impl {
   std::vector<int> streams, events;                   ///< Of the runtime, by number in the plan.
   std::vector<std::vector<OpStamps>> stamps;          ///< By rank and op.
   std::vector<std::vector<std::vector<KernelCall>>> calls;
-  std::map<OpId, std::array<Piece, 2>> staged;  ///< By eager send.
+  std::map<OpId, Pieces> staged;  ///< By eager send.
   int captured = kNotCaptured;
   Timeline timeline;
+  std::vector<float> dq, dk, dv;  ///< Read last.
 };
 
 GpuExecutor::Impl::Impl(const RingProgram& program_in, const DataSource& data,
@@ -120,6 +105,7 @@ GpuExecutor::Impl::Impl(const RingProgram& program_in, const DataSource& data,
   create_streams(devices);
   for (int rank = 0; rank < program.ranks(); ++rank)
     create_rank(rank, devices[static_cast<size_t>(rank)], data);
+  if (program.problem.pass == Pass::kBackward && program.has_attention) take_forward(data);
   for (const Command& command : plan.commands) {
     if (command.kind == CommandKind::kCopy) stamps_of(command.send) = stamps_of(command.op);
   }
@@ -144,6 +130,11 @@ void GpuExecutor::Impl::create_rank(int rank, int device, const DataSource& data
                            static_cast<int>(program.problem.head_dim),
                            static_cast<int>(program.problem.head_dim_v));
   }
+  if (program.has_attention && has_backward(program.problem.pass)) {
+    runtime.require_backward(device, program.problem.dtype,
+                             static_cast<int>(program.problem.head_dim),
+                             static_cast<int>(program.problem.head_dim_v));
+  }
   tensors[static_cast<size_t>(rank)] =
       std::make_unique<RankTensors>(program, rank, data, runtime, device);
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -152,6 +143,25 @@ void GpuExecutor::Impl::create_rank(int rank, int device, const DataSource& data
     calls[static_cast<size_t>(rank)].push_back(local(rank).calls(ops[i]));
     if (ops[i].kind == OpKind::kSend && ops[i].protocol == Protocol::kEager)
       staged[id] = local(rank).stage(ops[i]);
+  }
+}
+
+/// Output and lse of a program without a forward pass come from one that has nothing else.
+void GpuExecutor::Impl::take_forward(const DataSource& data) {
+  Problem problem = program.problem;
+  problem.pass = Pass::kForward;
+  Tuning tuning = program.tuning;
+  tuning.backward = BackwardMoves::kAuto;
+  tuning.accumulation_steps = 1;
+  tuning.optimizer_gap_ps = 0;
+  const RingProgram forward_program = ring::plan(problem, tuning);
+  GpuOptions forward_options = options;
+  forward_options.skipped_wait = std::nullopt;
+  forward_options.is_captured = false;
+  GpuExecutor forward(forward_program, data, runtime, forward_options);
+  forward.run();
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    if (is_local(rank)) local(rank).take_forward(forward.impl_->local(rank));
   }
 }
 
@@ -211,19 +221,16 @@ void GpuExecutor::Impl::compute(const Command& command) {
   const int stream = streams[static_cast<size_t>(command.stream)];
   const OpStamps& at = stamps_of(command.op);
   runtime.stamp(stream, at.begin);
-  const Op& op = program.op(command.op);
-  if (op.kind == OpKind::kCopy) {
-    const auto [from, to] = local(command.op.rank).own_copy(op);
-    runtime.copy(stream, to.data, from.data, op.bytes);
-  }
-  for (const KernelCall& call :
-       calls[static_cast<size_t>(command.op.rank)][static_cast<size_t>(command.op.index)])
-    runtime.launch(stream, call);
+  launch_calls(stream, command.op);
   runtime.stamp(stream, at.end);
 }
 
-void GpuExecutor::Impl::copy(int stream, const std::array<Piece, 2>& to,
-                             const std::array<Piece, 2>& from) {
+void GpuExecutor::Impl::launch_calls(int stream, OpId op) {
+  for (const KernelCall& call : calls[static_cast<size_t>(op.rank)][static_cast<size_t>(op.index)])
+    runtime.launch(stream, call);
+}
+
+void GpuExecutor::Impl::copy(int stream, const Pieces& to, const Pieces& from) {
   for (size_t i = 0; i < to.size(); ++i) {
     if (to[i].bytes > 0) runtime.copy(stream, to[i].data, from[i].data, to[i].bytes);
   }
@@ -240,13 +247,14 @@ void GpuExecutor::Impl::transfer(const Command& command) {
   const auto to = is_stage ? staged.at(command.send) : local(command.op.rank).pieces(receive);
   runtime.stamp(stream, at.begin);
   copy(stream, to, from);
+  if (!is_stage) launch_calls(stream, command.op);
   runtime.stamp(stream, at.end);
 }
 
 void GpuExecutor::Impl::exchange(const Command& command) {
   std::vector<ExchangePart> parts;
   std::vector<int> part_streams;
-  std::vector<std::pair<int, OpStamps>> timed;
+  std::vector<std::tuple<int, OpStamps, OpId>> timed;
   for (const ExchangeOp& pair : plan.exchanges[static_cast<size_t>(command.exchange)]) {
     for (const OpId id : {pair.send, pair.receive}) {
       if (!is_local(id.rank)) continue;
@@ -257,12 +265,15 @@ void GpuExecutor::Impl::exchange(const Command& command) {
         parts.push_back({op.kind == OpKind::kSend, id.rank, op.peer, piece.data, piece.bytes});
         part_streams.push_back(stream);
       }
-      timed.emplace_back(stream, stamps_of(id));
+      timed.emplace_back(stream, stamps_of(id), id);
     }
   }
-  for (const auto& [stream, at] : timed) runtime.stamp(stream, at.begin);
+  for (const auto& [stream, at, id] : timed) runtime.stamp(stream, at.begin);
   if (!parts.empty()) runtime.exchange(parts, part_streams);
-  for (const auto& [stream, at] : timed) runtime.stamp(stream, at.end);
+  for (const auto& [stream, at, id] : timed) {
+    launch_calls(stream, id);  // Of sends there are none.
+    runtime.stamp(stream, at.end);
+  }
 }
 
 /// Transfers are posted when what they wait for on their own rank is done.
@@ -307,6 +318,25 @@ void GpuExecutor::Impl::collect() {
   sort_slices(timeline);
 }
 
+/// The log-sum-exp is kept where the op that finalizes the row and head puts it: at home, or with
+/// the rank that computed it.
+float GpuExecutor::Impl::read_lse(int64_t batch, int64_t head, int64_t position,
+                                  const TokenPlace& place) const {
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    if (!is_local(rank)) continue;
+    for (const Op& op : program.rank_programs[static_cast<size_t>(rank)].ops) {
+      if (op.kind != OpKind::kFinalize || op.payload == Payload::kPartial) continue;
+      if (head < op.head_begin || head >= op.head_end) continue;
+      if (op.buffer == kHomeBuffer && rank != place.rank) continue;
+      const int64_t row =
+          op.buffer == kHomeBuffer ? place.row : index_of(program.tokens_of(op.q_shard), position);
+      if (row < op.q_begin || row >= op.q_end) continue;
+      return local(rank).read_lse(op, batch, head, row);
+    }
+  }
+  throw_usage(fmt::format("no op writes the result of token {}", position));
+}
+
 GpuExecutor::GpuExecutor(const RingProgram& program, const DataSource& data, DeviceRuntime& runtime,
                          GpuOptions options)
     : impl_(std::make_unique<Impl>(program, data, runtime, std::move(options))) {}
@@ -333,9 +363,46 @@ void GpuExecutor::read_output(int64_t batch, int64_t position, std::span<float> 
   if (!impl_->is_local(place.rank))
     throw_usage(fmt::format("another process holds token {}", position));
   std::vector<std::byte> bytes(out.size() * static_cast<size_t>(size_bytes(problem.dtype)));
-  impl_->local(place.rank).read_row(batch, place.row, bytes, lse);
+  impl_->local(place.rank).read_row(batch, place.row, bytes);
   for (size_t i = 0; i < out.size(); ++i)
     out[i] = load_element(problem.dtype, bytes.data(), static_cast<int64_t>(i));
+  for (size_t head = 0; head < lse.size(); ++head)
+    lse[head] = impl_->read_lse(batch, static_cast<int64_t>(head), position, place);
+}
+
+const RankGradients& GpuExecutor::Impl::gradients_at(int64_t position, int64_t* row) const {
+  const TokenPlace place = place_of(program.partition, position);
+  if (!is_local(place.rank)) throw_usage(fmt::format("another process holds token {}", position));
+  *row = place.row;
+  RING_ASSERT(local(place.rank).gradients() != nullptr);
+  return *local(place.rank).gradients();
+}
+
+std::span<const float> GpuExecutor::query_gradients(int64_t batch, int64_t position) const {
+  const Problem& problem = impl_->program.problem;
+  int64_t row = 0;
+  const RankGradients& from = impl_->gradients_at(position, &row);
+  impl_->dq.resize(static_cast<size_t>(problem.heads * problem.head_dim));
+  from.read_queries(batch, row, impl_->dq);
+  return impl_->dq;
+}
+
+std::span<const float> GpuExecutor::key_gradients(int64_t batch, int64_t position) const {
+  const Problem& problem = impl_->program.problem;
+  int64_t row = 0;
+  const RankGradients& from = impl_->gradients_at(position, &row);
+  impl_->dk.resize(static_cast<size_t>(problem.kv_heads * problem.head_dim));
+  from.read_keys(batch, row, impl_->dk);
+  return impl_->dk;
+}
+
+std::span<const float> GpuExecutor::value_gradients(int64_t batch, int64_t position) const {
+  const Problem& problem = impl_->program.problem;
+  int64_t row = 0;
+  const RankGradients& from = impl_->gradients_at(position, &row);
+  impl_->dv.resize(static_cast<size_t>(problem.kv_heads * problem.head_dim_v));
+  from.read_values(batch, row, impl_->dv);
+  return impl_->dv;
 }
 
 Bytes GpuExecutor::storage_bytes(int rank) const {

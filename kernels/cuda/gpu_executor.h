@@ -43,6 +43,9 @@ class GpuExecutor final : public Executor {
   /// Of tokens that ranks of this process hold.
   void read_output(int64_t batch, int64_t position, std::span<float> out,
                    std::span<float> lse) const override;
+  std::span<const float> query_gradients(int64_t batch, int64_t position) const override;
+  std::span<const float> key_gradients(int64_t batch, int64_t position) const override;
+  std::span<const float> value_gradients(int64_t batch, int64_t position) const override;
   Bytes storage_bytes(int rank) const override;
 
   /// How far apart the clocks of the devices may be in the last timeline.

@@ -8,12 +8,13 @@
 
 namespace ring::cuda {
 
-GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Carrier carrier) {
+GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Carrier carrier,
+                            AttendKernels kernels) {
   GpuSession session;
   GpuOptions options;
   options.carrier = carrier;
   if (carrier == Carrier::kCopies) {
-    session.runtime = make_cuda_runtime();
+    session.runtime = make_cuda_runtime(std::nullopt, kernels);
   } else {
     NcclJob job;
     job.id = make_nccl_id();
@@ -28,7 +29,7 @@ GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, 
                               program.ranks(), devices),
                   "with copies ranks can share a GPU");
     }
-    session.runtime = make_cuda_runtime(job);
+    session.runtime = make_cuda_runtime(job, kernels);
     options.devices = job.devices;
   }
   session.local =
@@ -37,7 +38,7 @@ GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, 
 }
 
 GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Job& job,
-                            std::vector<int64_t> positions) {
+                            std::vector<int64_t> positions, AttendKernels kernels) {
   if (program.ranks() != job.size())
     throw_usage(
         fmt::format("the ring has {} ranks and the job {} processes", program.ranks(), job.size()),
@@ -53,12 +54,32 @@ GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, 
   options.devices.assign(static_cast<size_t>(job.size()), -1);
   options.devices[static_cast<size_t>(job.rank())] = nccl.devices.front();
   GpuSession session;
-  session.runtime = make_cuda_runtime(nccl);
+  session.runtime = make_cuda_runtime(nccl, kernels);
   session.local =
       std::make_unique<GpuExecutor>(program, data, *session.runtime, std::move(options));
   session.together =
       std::make_unique<JobExecutor>(program, *session.local, job, std::move(positions));
   return session;
+}
+
+std::string_view name(AttendKernels kernels) {
+  switch (kernels) {
+    case AttendKernels::kBest:
+      return "best";
+    case AttendKernels::kMma:
+      return "mma";
+    case AttendKernels::kWgmma:
+      return "wgmma";
+  }
+  return "";
+}
+
+AttendKernels parse_attend_kernels(std::string_view text) {
+  for (const AttendKernels kernels :
+       {AttendKernels::kBest, AttendKernels::kMma, AttendKernels::kWgmma}) {
+    if (text == name(kernels)) return kernels;
+  }
+  throw_usage(fmt::format("--kernels {} is unknown", text), "best, mma or wgmma");
 }
 
 Carrier parse_carrier(std::string_view text) {

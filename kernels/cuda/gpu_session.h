@@ -21,12 +21,14 @@ struct GpuSession {
 
 /// With copies, ranks share the devices in turn; with exchanges every rank has a device of its own.
 /// Throws Error(kUnavailable) where there are no devices, or fewer than exchanges need.
-GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Carrier carrier);
+GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Carrier carrier,
+                            AttendKernels kernels = AttendKernels::kBest);
 
 /// One rank a process of the job, each on a GPU of its host, messages over NCCL. `positions` are
 /// the tokens whose output process 0 can read.
 GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Job& job,
-                            std::vector<int64_t> positions);
+                            std::vector<int64_t> positions,
+                            AttendKernels kernels = AttendKernels::kBest);
 
 /// "copies" or "exchanges"; throws Error(kUsage).
 Carrier parse_carrier(std::string_view text);

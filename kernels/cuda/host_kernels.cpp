@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -83,7 +84,8 @@ void run(const FinalizeCall& call) {
                                          : simt::narrow(simt::Bf16{}, value);
     }
     if (p.lse != nullptr)
-      p.lse[at] = l > 0 ? p.state.m[at] * 0.693147180559945309F + std::log(l) : kEmpty;
+      p.lse[batch * p.lse_batch_stride + head * p.lse_head_stride + row] =
+          l > 0 ? p.state.m[at] * 0.693147180559945309F + std::log(l) : kEmpty;
   });
 }
 
@@ -111,12 +113,47 @@ void run(const ResetCall& call) {
   });
 }
 
+void run(const NormalizeCall& call) {
+  const ResetStateParams& p = call.params;
+  for_rows(call.batch, call.heads, p.rows, [&](int batch, int head, int64_t row) {
+    const int64_t at = state_row(p.state, batch, head, row);
+    const float l = p.state.l[at];
+    if (l == 0) return;
+    for (int d = 0; d < p.dim_v; ++d) p.state.u[at * p.dim_v + d] /= l;
+    p.state.m[at] += std::log2(l);
+    p.state.l[at] = 1;
+  });
+}
+
+void run(const CompleteCall& call) {
+  const ResetStateParams& p = call.params;
+  for_rows(call.batch, call.heads, p.rows, [&](int batch, int head, int64_t row) {
+    const int64_t at = state_row(p.state, batch, head, row);
+    p.state.l[at] = p.state.m[at] == kEmpty ? 0.0F : 1.0F;
+  });
+}
+
+void run(const AddCall& call) {
+  for (int64_t i = 0; i < call.params.count; ++i) call.params.to[i] += call.params.from[i];
+}
+
+void run(const ClearCall& call) {
+  if (call.bytes > 0) std::memset(call.data, 0, static_cast<size_t>(call.bytes));
+}
+
+void run(const CopyRowsCall& call) {
+  for (int64_t row = 0; row < call.rows; ++row)
+    std::memcpy(call.to + row * call.to_pitch, call.from + row * call.from_pitch,
+                static_cast<size_t>(call.bytes));
+}
+
 /// One pair of a row and a key that it sees.
 void add_pair(const BackwardCall& call, int batch, int head, int64_t row, int64_t key) {
   const BackwardParams& p = call.params;
   const int kv_head = head / p.group;
-  const int64_t at = batch * p.row_batch_stride + head * p.row_head_stride + row;
-  const int64_t key_at = batch * p.key_batch_stride + kv_head * p.key_head_stride + key;
+  const int64_t at = batch * p.row_batch_stride + head * p.row_head_stride + row * p.row_stride;
+  const int64_t key_at =
+      batch * p.key_batch_stride + kv_head * p.key_head_stride + key * p.key_stride;
   const uint16_t* const q = row_of(p.q, batch, head, row);
   const uint16_t* const d_out = row_of(p.d_out, batch, head, row);
   const uint16_t* const k = row_of(p.k, batch, kv_head, key);
@@ -138,7 +175,8 @@ void run(const BackwardCall& call) {
   const BackwardParams& p = call.params;
   for_rows(call.batch, call.heads, p.q_rows, [&](int batch, int head, int64_t row) {
     const KeyRange span = p.spans == nullptr ? KeyRange{0, p.kv_rows} : p.spans[row];
-    if (p.lse[batch * p.row_batch_stride + head * p.row_head_stride + row] == kEmpty) return;
+    const int64_t at = batch * p.row_batch_stride + head * p.row_head_stride + row * p.row_stride;
+    if (p.lse[at] == kEmpty) return;
     for (int64_t key = span.begin; key < span.end; ++key) add_pair(call, batch, head, row, key);
   });
 }
@@ -151,7 +189,10 @@ void run(const DeltaCall& call) {
     float sum = 0;
     for (int d = 0; d < p.dim_v; ++d)
       sum += element(call.dtype, out[d]) * element(call.dtype, d_out[d]);
-    p.delta[batch * p.batch_stride + head * p.head_stride + row] = sum;
+    const int64_t at = batch * p.batch_stride + head * p.head_stride + row * p.row_stride;
+    p.delta[at] = sum;
+    if (p.lse != nullptr)
+      p.lse_copy[at] = p.lse[batch * p.lse_batch_stride + head * p.lse_head_stride + row];
   });
 }
 

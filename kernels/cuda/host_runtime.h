@@ -37,6 +37,8 @@ class HostRuntime final : public DeviceRuntime {
   DeviceFacts facts(int device) const override;
   std::map<std::string, std::string> versions() const override { return {{"runtime", "host"}}; }
   void require_attend(int, DType, int, int) const override {}
+  void require_backward(int, DType, int, int) const override {}
+  std::string attend_kernel(int, DType, int, int) const override { return "host"; }
   std::byte* allocate(int device, Bytes bytes) override;
   void upload(std::byte* to, std::span<const std::byte> from) override;
   void download(std::span<std::byte> to, const std::byte* from) override;

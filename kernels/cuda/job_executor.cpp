@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <type_traits>
 
 #include "core/error.h"
@@ -50,39 +51,72 @@ void JobExecutor::gather_slices() {
   sort_slices(timeline_);
 }
 
-void JobExecutor::gather_rows() {
+size_t JobExecutor::part_begin(Part part) const {
   const Problem& problem = program_.problem;
-  const auto elements = static_cast<size_t>(problem.heads * problem.head_dim_v);
-  const auto heads = static_cast<size_t>(problem.heads);
+  const int64_t of_pass = has_backward(problem.pass) ? 1 : 0;
+  const int64_t counts[kParts] = {problem.heads * problem.head_dim_v, problem.heads,
+                                  of_pass * problem.heads * problem.head_dim,
+                                  of_pass * problem.kv_heads * problem.head_dim,
+                                  of_pass * problem.kv_heads * problem.head_dim_v};
+  return static_cast<size_t>(std::accumulate(counts, counts + part, int64_t{0}));
+}
+
+std::vector<float> JobExecutor::local_row(int64_t batch, int64_t position) const {
+  std::vector<float> row(part_begin(kQueries));
+  local_.read_output(batch, position, std::span(row).first(part_begin(kLse)),
+                     std::span(row).subspan(part_begin(kLse)));
+  if (!has_backward(program_.problem.pass)) return row;
+  const auto append = [&row](std::span<const float> values) {
+    row.insert(row.end(), values.begin(), values.end());
+  };
+  append(local_.query_gradients(batch, position));
+  append(local_.key_gradients(batch, position));
+  append(local_.value_gradients(batch, position));
+  return row;
+}
+
+void JobExecutor::gather_rows() {
   std::vector<int64_t> keys;
   std::vector<float> values;
   for (const int64_t position : positions_) {
     if (local_.storage_bytes(place_of(program_.partition, position).rank) == 0) continue;
-    for (int64_t batch = 0; batch < problem.batch; ++batch) {
-      std::vector<float> row(elements + heads);
-      local_.read_output(batch, position, std::span(row).first(elements),
-                         std::span(row).last(heads));
+    for (int64_t batch = 0; batch < program_.problem.batch; ++batch) {
+      const std::vector<float> row = local_row(batch, position);
       keys.insert(keys.end(), {batch, position});
       values.insert(values.end(), row.begin(), row.end());
     }
   }
   keys = gather_values(job_, keys);
   values = gather_values(job_, values);
-  const size_t width = elements + heads;
+  const size_t width = part_begin(kParts);
   for (size_t i = 0; i < keys.size() / 2; ++i) {
     const auto from = values.begin() + static_cast<std::ptrdiff_t>(i * width);
     rows_[{keys[2 * i], keys[2 * i + 1]}].assign(from, from + static_cast<std::ptrdiff_t>(width));
   }
 }
 
-void JobExecutor::read_output(int64_t batch, int64_t position, std::span<float> out,
-                              std::span<float> lse) const {
+std::span<const float> JobExecutor::part_of(int64_t batch, int64_t position, Part part) const {
   const auto row = rows_.find({batch, position});
   if (row == rows_.end())
     throw_usage("token " + std::to_string(position) + " was not among those asked for");
-  std::copy_n(row->second.begin(), out.size(), out.begin());
-  std::copy_n(row->second.begin() + static_cast<std::ptrdiff_t>(out.size()), lse.size(),
-              lse.begin());
+  const size_t begin = part_begin(part);
+  return std::span(row->second).subspan(begin, part_begin(static_cast<Part>(part + 1)) - begin);
+}
+
+void JobExecutor::read_output(int64_t batch, int64_t position, std::span<float> out,
+                              std::span<float> lse) const {
+  std::ranges::copy(part_of(batch, position, kOutput), out.begin());
+  std::ranges::copy(part_of(batch, position, kLse), lse.begin());
+}
+
+std::span<const float> JobExecutor::query_gradients(int64_t batch, int64_t position) const {
+  return part_of(batch, position, kQueries);
+}
+std::span<const float> JobExecutor::key_gradients(int64_t batch, int64_t position) const {
+  return part_of(batch, position, kKeys);
+}
+std::span<const float> JobExecutor::value_gradients(int64_t batch, int64_t position) const {
+  return part_of(batch, position, kValues);
 }
 
 }  // namespace ring::cuda

@@ -21,6 +21,9 @@ class JobExecutor final : public Executor {
   /// Of the positions given, on process 0.
   void read_output(int64_t batch, int64_t position, std::span<float> out,
                    std::span<float> lse) const override;
+  std::span<const float> query_gradients(int64_t batch, int64_t position) const override;
+  std::span<const float> key_gradients(int64_t batch, int64_t position) const override;
+  std::span<const float> value_gradients(int64_t batch, int64_t position) const override;
   Bytes storage_bytes(int rank) const override { return local_.storage_bytes(rank); }
 
   /// The clocks of the processes begin within this of each other, on top of what their devices say.
@@ -29,6 +32,11 @@ class JobExecutor final : public Executor {
  private:
   void gather_slices();
   void gather_rows();
+  /// Values of a row: output, lse, then the gradients where there are any.
+  enum Part { kOutput, kLse, kQueries, kKeys, kValues, kParts };
+  size_t part_begin(Part part) const;
+  std::vector<float> local_row(int64_t batch, int64_t position) const;
+  std::span<const float> part_of(int64_t batch, int64_t position, Part part) const;
 
   const RingProgram& program_;
   GpuExecutor& local_;

@@ -21,10 +21,14 @@ struct CompiledKernel {
   int shared_bytes = 0;
   int blocks_per_sm = 1;  ///< That its registers are limited for.
   int parts = 1;          ///< Blocks that share a tile's dims.
+  int capability = 0;     ///< That it was compiled for and runs on alone; 0: on all.
 };
 
 /// All variants of the forward kernel, those for larger tiles first.
 std::vector<CompiledKernel> forward_kernels();
+
+/// Those with instructions of sm_90a, which take HopperParams; none if not built for it.
+std::vector<CompiledKernel> hopper_forward_kernels();
 
 /// All variants of the backward kernels: by rows (dQ), by keys (dK, dV).
 struct BackwardPair {
@@ -34,7 +38,18 @@ std::vector<BackwardPair> backward_kernels();
 
 /// finalize<dtype>, row_delta<dtype>, narrow_all<dtype>, widen_all<dtype>; the others take any
 /// dtype.
-enum class StateKernel { kFinalize, kMergeState, kMergeOutput, kReset, kDelta, kNarrow, kWiden };
+enum class StateKernel {
+  kFinalize,
+  kMergeState,
+  kMergeOutput,
+  kReset,
+  kDelta,
+  kNarrow,
+  kWiden,
+  kNormalize,
+  kComplete,
+  kAdd
+};
 CompiledKernel state_kernel(StateKernel kernel, DType dtype);
 
 /// One warp that does nothing for a time.

@@ -66,29 +66,37 @@ struct BackwardParams {
   float* dq = nullptr;           ///< (batch, head, row, dim_qk)
   float* dk = nullptr;           ///< (batch, kv_head, key, dim_qk)
   float* dv = nullptr;           ///< (batch, kv_head, key, dim_v)
-  int64_t row_batch_stride = 0, row_head_stride = 0;  ///< In rows.
-  int64_t key_batch_stride = 0, key_head_stride = 0;  ///< In keys.
-  const KeyRange* spans = nullptr;                    ///< As in ForwardParams.
+  /// Of lse, delta and dq, and of dk and dv, in rows of a head; between rows 1 where a head's rows
+  /// follow each other, as above.
+  int64_t row_batch_stride = 0, row_head_stride = 0, row_stride = 1;
+  int64_t key_batch_stride = 0, key_head_stride = 0, key_stride = 1;
+  const KeyRange* spans = nullptr;  ///< As in ForwardParams.
   int32_t q_rows = 0, kv_rows = 0;
   int32_t group = 1;  ///< Query heads that share a KV head.
   float scale = 1;
 };
 
-/// delta (batch, head, row) = sum over the dim of out * d_out; strides in rows.
+/// delta (batch, head, row) = sum over the dim of out * d_out; strides in rows. Where there is an
+/// `lse`, it is copied to the places that delta has in its own tensor.
 struct DeltaParams {
   ConstTensor out, d_out;
   float* delta = nullptr;
   int64_t batch_stride = 0, head_stride = 0;
   int32_t rows = 0, dim_v = 0;
+  int64_t row_stride = 1;
+  const float* lse = nullptr;
+  int64_t lse_batch_stride = 0, lse_head_stride = 0;  ///< Rows follow each other.
+  float* lse_copy = nullptr;
 };
 
-/// out (row, dim) = u / l, 0 where no key was seen; lse (batch, head, row) natural log, strides as
-/// of the state; -inf where no key was seen. `lse` may be null.
+/// out (row, dim) = u / l, 0 where no key was seen; lse (batch, head, row) natural log, strides in
+/// rows; -inf where no key was seen. `lse` may be null.
 struct FinalizeParams {
   StateView state;
   MutableTensor out;
   float* lse = nullptr;
   int32_t rows = 0, dim_v = 0;
+  int64_t lse_batch_stride = 0, lse_head_stride = 0;
 };
 
 /// `to` becomes the state of the keys of both; no bit of it changes where `from` has seen none.
@@ -106,9 +114,18 @@ struct MergeOutputParams {
   int32_t rows = 0, dim_v = 0;
 };
 
+/// Rows of a state: emptied; or made partial results, with l = 1 and m the log-sum-exp in base 2,
+/// which travel without l; or given their l again after that.
 struct ResetStateParams {
   StateView state;
   int32_t rows = 0, dim_v = 0;
+};
+
+/// to += from, `count` elements, a multiple of 8.
+struct AddParams {
+  float* to = nullptr;
+  const float* from = nullptr;
+  int64_t count = 0;
 };
 
 /// Between fp32 and 16 bits, `count` elements, a multiple of 8.

@@ -5,129 +5,62 @@
 
 #include "core/error.h"
 #include "kernels/cuda/shard_data.h"
+#include "kernels/executor_lane.h"
 
 namespace ring::cuda {
 namespace {
 
 constexpr Bytes kFloat = 4;
 
-float* as_floats(std::byte* at) { return reinterpret_cast<float*>(at); }
 const uint16_t* elements(const std::byte* at) { return reinterpret_cast<const uint16_t*>(at); }
+
+bool is_backward_payload(Payload payload) {
+  return payload == Payload::kQuerySide || is_gradient(payload);
+}
 
 }  // namespace
 
-RankTensors::RankTensors(const RingProgram& program, int rank, const DataSource& data,
-                         DeviceRuntime& runtime, int device)
-    : program_(program), rank_(rank), runtime_(runtime), device_(device) {
-  if (!program.has_attention) {
-    take_plain();
-    return;
-  }
-  problem_ = program.problem;
-  const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
-  rows_ = storage.query_tokens;
-  const Bytes element = size_bytes(problem_.dtype);
-  const auto tensor = [&](Tokens tokens, int64_t heads, int64_t dim) {
-    return take(tokens * problem_.batch * heads * dim * element);
-  };
-  const auto kv_tensors = [&](Tokens tokens) -> KvTensors {
-    return {tensor(tokens, problem_.kv_heads, problem_.head_dim),
-            tensor(tokens, problem_.kv_heads, problem_.head_dim_v)};
-  };
-  q_ = tensor(rows_, problem_.heads, problem_.head_dim);
-  home_ = kv_tensors(storage.home_tokens);
-  for (int32_t i = 0; i < storage.buffers; ++i)
-    receive_.push_back(kv_tensors(storage.buffer_tokens));
-  const int64_t state_rows = rows_ * problem_.batch * problem_.heads;
-  for (int32_t i = 0; i < storage.states; ++i) {
-    states_.push_back({as_floats(take(state_rows * problem_.head_dim_v * kFloat)),
-                       as_floats(take(state_rows * kFloat)), as_floats(take(state_rows * kFloat))});
-  }
-  out_ = tensor(rows_, problem_.heads, problem_.head_dim_v);
-  lse_ = as_floats(take(state_rows * kFloat));
-  upload_tensor(data, Tensor::kQuery, problem_.heads, problem_.head_dim, q_);
-  upload_tensor(data, Tensor::kKey, problem_.kv_heads, problem_.head_dim, home_.k);
-  upload_tensor(data, Tensor::kValue, problem_.kv_heads, problem_.head_dim_v, home_.v);
+ConstTensor RankTensors::tensor(const View& view, int64_t row, int64_t head) const {
+  const int64_t heads = view.heads.count(), token = problem_.batch * heads * view.dim;
+  return {elements(view.data) + row * token + (head - view.heads.begin) * view.dim,
+          heads * view.dim, token, view.dim};
 }
 
-std::byte* RankTensors::take(Bytes bytes) {
-  bytes_ += bytes;
-  return runtime_.allocate(device_, bytes);
-}
-
-void RankTensors::take_plain() {
-  const RankProgram& rank = program_.rank_programs[static_cast<size_t>(rank_)];
-  int32_t buffers = rank.storage.buffers;
-  Bytes bytes = 0;
-  for (const Op& op : rank.ops) {
-    buffers = std::max(buffers, op.buffer + 1);
-    bytes = std::max(bytes, op.bytes);
-  }
-  home_ = {take(bytes), take(bytes)};
-  for (int32_t i = 0; i < buffers; ++i) receive_.push_back({take(bytes), nullptr});
-}
-
-void RankTensors::upload_tensor(const DataSource& data, Tensor tensor, int64_t heads, int64_t dim,
-                                std::byte* to) {
-  const std::vector<std::byte> host =
-      shard_values(data, tensor, program_.partition.shard(rank_), problem_, heads, dim);
-  runtime_.upload(to, host);
-}
-
-std::array<Piece, 2> RankTensors::pieces(const Op& op) const {
-  const KvTensors& buffer = kv(op.buffer);
-  if (!program_.has_attention) return {{{buffer.k, op.bytes}, {}}};
-  const Bytes token = problem_.batch * problem_.kv_heads * size_bytes(problem_.dtype);
-  const Bytes k_token = token * problem_.head_dim, v_token = token * problem_.head_dim_v;
-  const Tokens tokens = op.kv_end - op.kv_begin;
-  return {{{buffer.k + op.buffer_begin * k_token, tokens * k_token},
-           {buffer.v + op.buffer_begin * v_token, tokens * v_token}}};
-}
-
-std::array<Piece, 2> RankTensors::stage(const Op& op) {
-  std::array<Piece, 2> staged = pieces(op);
-  for (Piece& piece : staged) piece.data = piece.bytes > 0 ? take(piece.bytes) : nullptr;
-  return staged;
-}
-
-StateView RankTensors::state_view(int32_t state, const Op& op) const {
+StateView RankTensors::state_view(int32_t state, const Op& op, int64_t head) const {
   const State& at = states_[static_cast<size_t>(state)];
-  const int64_t first = op.head_begin * rows_ + op.q_begin;
-  return {at.u + first * problem_.head_dim_v, at.m + first, at.l + first, problem_.heads * rows_,
-          rows_};
+  const int64_t rows = at.is_packed ? op.q_end - op.q_begin : rows_;
+  const int64_t first = (head - at.heads.begin) * rows + (at.is_packed ? 0 : op.q_begin);
+  return {at.u + first * problem_.head_dim_v, at.m + first, at.l + first, at.heads.count() * rows,
+          rows};
 }
 
 const KeyRange* RankTensors::upload_spans(const Op& op) {
   const int64_t rows = op.q_end - op.q_begin;
   if (op.active_rows == rows && op.edge_rows == 0) return nullptr;
+  const KeyRange*& kept =
+      spans_[{op.q_shard, op.q_begin, op.q_end, op.kv_shard, op.kv_begin, op.kv_end}];
+  if (kept != nullptr) return kept;
   std::vector<KeyInterval> intervals;
-  problem_.mask.fill_spans(slice(program_.partition.shard(rank_), op.q_begin, op.q_end),
-                           slice(program_.partition.shard(op.kv_shard), op.kv_begin, op.kv_end),
+  problem_.mask.fill_spans(slice(program_.tokens_of(op.q_shard), op.q_begin, op.q_end),
+                           slice(program_.tokens_of(op.kv_shard), op.kv_begin, op.kv_end),
                            intervals);
   std::vector<KeyRange> spans;
   for (const KeyInterval& seen : intervals)
     spans.push_back({static_cast<int32_t>(seen.begin), static_cast<int32_t>(seen.end)});
   std::byte* const to = take(static_cast<Bytes>(spans.size() * sizeof(KeyRange)));
   runtime_.upload(to, std::as_bytes(std::span(spans)));
-  return reinterpret_cast<const KeyRange*>(to);
+  kept = reinterpret_cast<const KeyRange*>(to);
+  return kept;
 }
 
 AttendCall RankTensors::attend_call(const Op& op, int32_t head_begin, int32_t head_end) const {
   const int64_t group = problem_.heads / problem_.kv_heads;
-  const auto view = [&](const std::byte* data, int64_t heads, int64_t dim, int64_t token,
-                        int64_t head) -> ConstTensor {
-    return {elements(data) + (token * problem_.batch * heads + head) * dim, heads * dim,
-            problem_.batch * heads * dim, dim};
-  };
   AttendCall call;
   ForwardParams& p = call.params;
-  const KvTensors& keys = kv(op.buffer);
-  p.q = view(q_, problem_.heads, problem_.head_dim, op.q_begin, head_begin);
-  p.k = view(keys.k, problem_.kv_heads, problem_.head_dim, op.buffer_begin, head_begin / group);
-  p.v = view(keys.v, problem_.kv_heads, problem_.head_dim_v, op.buffer_begin, head_begin / group);
-  Op heads = op;
-  heads.head_begin = head_begin;
-  p.state = state_view(op.state, heads);
+  p.q = tensor(view(Payload::kQuery, 0, op.q_buffer), op.q_at, head_begin);
+  p.k = tensor(view(Payload::kKeyValue, 0, op.buffer), op.buffer_begin, head_begin / group);
+  p.v = tensor(view(Payload::kKeyValue, 1, op.buffer), op.buffer_begin, head_begin / group);
+  p.state = state_view(op.state, op, head_begin);
   p.q_rows = static_cast<int32_t>(op.q_end - op.q_begin);
   p.kv_rows = static_cast<int32_t>(op.kv_end - op.kv_begin);
   const bool is_within_one = (head_end - 1) / group == head_begin / group;
@@ -161,6 +94,72 @@ std::vector<KernelCall> RankTensors::attend_calls(const Op& op) {
   return calls;
 }
 
+float* RankTensors::lse_at(const Op& op, int64_t* batch_stride, int64_t* head_stride) const {
+  const bool is_home = op.buffer == kHomeBuffer;
+  const Buffer& at = buffer(op.buffer);
+  const HeadRange heads = is_home ? HeadRange{0, problem_.heads} : at.query_heads;
+  *head_stride = is_home ? rows_ : at.tokens;
+  *batch_stride = heads.count() * *head_stride;
+  float* const lse = is_home ? lse_ : reinterpret_cast<float*>(at.v);
+  return lse + (op.head_begin - heads.begin) * *head_stride + op.q_at;
+}
+
+std::vector<KernelCall> RankTensors::finalize_calls(const Op& op) const {
+  const int heads = op.head_end - op.head_begin, batch = static_cast<int>(problem_.batch);
+  const auto rows = static_cast<int32_t>(op.q_end - op.q_begin);
+  const auto dim_v = static_cast<int32_t>(problem_.head_dim_v);
+  const StateView state = state_view(op.state, op, op.head_begin);
+  std::vector<KernelCall> calls;
+  if (op.starts_state) calls.emplace_back(ResetCall{{state, rows, dim_v}, heads, batch});
+  if (op.payload == Payload::kPartial) {
+    calls.emplace_back(NormalizeCall{{state, rows, dim_v}, heads, batch});
+    return calls;
+  }
+  FinalizeCall call;
+  FinalizeParams& p = call.params;
+  p.state = state;
+  const ConstTensor out = tensor(view(Payload::kOutput, 0, op.buffer), op.q_at, op.head_begin);
+  p.out = {const_cast<uint16_t*>(out.data), out.batch_stride, out.token_stride, out.head_stride};
+  p.lse = lse_at(op, &p.lse_batch_stride, &p.lse_head_stride);
+  p.rows = rows;
+  p.dim_v = dim_v;
+  call.heads = heads;
+  call.batch = batch;
+  call.dtype = problem_.dtype;
+  calls.emplace_back(call);
+  return calls;
+}
+
+std::vector<KernelCall> RankTensors::copy_calls(const Op& op) const {
+  if (!program_.has_attention) return {CopyRowsCall{home_.v, home_.k, 0, 0, op.bytes, 1}};
+  const HeadRange heads = heads_in(problem_, op.payload, {op.head_begin, op.head_end});
+  const std::vector<RowRun> runs = prepare_row_runs(program_, op);
+  const Bytes element = size_bytes(problem_.dtype);
+  std::vector<KernelCall> calls;
+  for (int part = 0; part < (op.payload == Payload::kKeyValue ? 2 : 1); ++part) {
+    const View from = view(op.payload, part, op.source_buffer);
+    const View to = view(op.payload, part, op.buffer);
+    // A row of a batch element, all heads that the tensor has; of these the op moves some.
+    const auto pitch = [&](const View& at) { return at.heads.count() * at.dim * element; };
+    const auto place = [&](const View& at, int64_t row) {
+      const Bytes head = (heads.begin - at.heads.begin) * at.dim * element;
+      return at.data + row * problem_.batch * pitch(at) + head;
+    };
+    for (const RowRun& run : runs) {
+      calls.emplace_back(CopyRowsCall{place(to, run.target), place(from, run.source), pitch(to),
+                                      pitch(from), heads.count() * from.dim * element,
+                                      run.count * problem_.batch});
+    }
+  }
+  return calls;
+}
+
+ForwardSide RankTensors::forward_side(const Op& op) const {
+  const bool keys_move = op.kind == OpKind::kBackward && op.payload == Payload::kKeyValue;
+  const Buffer& keys = buffer(keys_move ? op.buffer : kHomeBuffer);
+  return {q_, out_, keys.k, keys.v, lse_, rows_};
+}
+
 std::vector<KernelCall> RankTensors::calls(const Op& op) {
   const int heads = op.head_end - op.head_begin, batch = static_cast<int>(problem_.batch);
   const auto rows = static_cast<int32_t>(op.q_end - op.q_begin);
@@ -168,46 +167,86 @@ std::vector<KernelCall> RankTensors::calls(const Op& op) {
   switch (op.kind) {
     case OpKind::kAttend:
       return attend_calls(op);
-    case OpKind::kMerge:
-      return {MergeCall{
-          {state_view(op.state, op), state_view(op.source_state, op), rows, dim_v}, heads, batch}};
-    case OpKind::kFinalize: {
+    case OpKind::kMerge: {
       std::vector<KernelCall> calls;
-      const StateView state = state_view(op.state, op);
+      const StateView state = state_view(op.state, op, op.head_begin);
       if (op.starts_state) calls.emplace_back(ResetCall{{state, rows, dim_v}, heads, batch});
-      const int64_t token = problem_.batch * problem_.heads * dim_v;
-      auto* const out =
-          reinterpret_cast<uint16_t*>(out_) + op.q_begin * token + int64_t{op.head_begin} * dim_v;
-      const MutableTensor to{out, problem_.heads * dim_v, token, dim_v};
-      calls.emplace_back(
-          FinalizeCall{{state, to, lse_ + op.head_begin * rows_ + op.q_begin, rows, dim_v},
-                       heads,
-                       batch,
-                       problem_.dtype});
+      const StateView from = state_view(op.source_state, op, op.head_begin);
+      calls.emplace_back(MergeCall{{state, from, rows, dim_v}, heads, batch});
       return calls;
     }
+    case OpKind::kFinalize:
+      return finalize_calls(op);
     case OpKind::kCompute:
       return {SpinCall{op.fixed_ps}};
     case OpKind::kCopy:
-    case OpKind::kSend:
+      return copy_calls(op);
     case OpKind::kReceive:
+      if (!program_.has_attention || op.payload != Payload::kPartial) return {};
+      return {CompleteCall{{state_view(op.state, op, op.head_begin), rows, dim_v}, heads, batch}};
+    case OpKind::kSend:
+      return {};
     case OpKind::kBackward:
+      return gradients_->calls(op, forward_side(op), upload_spans(op));
     case OpKind::kDelta:
     case OpKind::kAdd:
-      break;  // No kernels; GpuExecutor refuses the last three.
+      return gradients_->calls(op, forward_side(op), nullptr);
   }
   return {};
 }
 
-void RankTensors::read_row(int64_t batch, int64_t row, std::span<std::byte> out,
-                           std::span<float> lse) const {
-  runtime_.download(out, out_ + (row * problem_.batch + batch) * static_cast<Bytes>(out.size()));
-  for (size_t head = 0; head < lse.size(); ++head) {
-    const float* const from =
-        lse_ + (batch * problem_.heads + static_cast<int64_t>(head)) * rows_ + row;
-    runtime_.download(std::as_writable_bytes(lse.subspan(head, 1)),
-                      reinterpret_cast<const std::byte*>(from));
+Pieces RankTensors::pieces(const Op& op) const {
+  if (!program_.has_attention) return {{{buffer(op.buffer).k, op.bytes}}};
+  if (is_backward_payload(op.payload)) return gradients_->pieces(op, q_);
+  const Tokens rows = op.q_end - op.q_begin;
+  if (op.payload == Payload::kPartial) {
+    const StateView state = state_view(op.state, op, op.head_begin);
+    const Bytes values = problem_.batch * (op.head_end - op.head_begin) * rows * kFloat;
+    return {{{reinterpret_cast<std::byte*>(state.u), values * problem_.head_dim_v},
+             {reinterpret_cast<std::byte*>(state.m), values}}};
   }
+  const bool is_kv = op.payload == Payload::kKeyValue;
+  const Tokens tokens = is_kv ? op.kv_end - op.kv_begin : rows;
+  Pieces pieces;
+  for (int part = 0; part < (is_kv ? 2 : 1); ++part) {
+    const View at = view(op.payload, part, op.buffer);
+    const Bytes token = problem_.batch * at.heads.count() * at.dim * size_bytes(problem_.dtype);
+    pieces[static_cast<size_t>(part)] = {at.data + op.buffer_begin * token, tokens * token};
+  }
+  return pieces;
+}
+
+Pieces RankTensors::stage(const Op& op) {
+  Pieces staged = pieces(op);
+  for (Piece& piece : staged) piece.data = piece.bytes > 0 ? take(piece.bytes) : nullptr;
+  return staged;
+}
+
+void RankTensors::read_row(int64_t batch, int64_t row, std::span<std::byte> out) const {
+  runtime_.download(out, out_ + (row * problem_.batch + batch) * static_cast<Bytes>(out.size()));
+}
+
+float RankTensors::read_lse(const Op& op, int64_t batch, int64_t head, int64_t row) const {
+  int64_t batch_stride = 0, head_stride = 0;
+  const float* const first = lse_at(op, &batch_stride, &head_stride);
+  const float* const from =
+      first + batch * batch_stride + (head - op.head_begin) * head_stride + row - op.q_begin;
+  float lse = 0;
+  runtime_.download(std::as_writable_bytes(std::span(&lse, 1)),
+                    reinterpret_cast<const std::byte*>(from));
+  return lse;
+}
+
+void RankTensors::take_forward(const RankTensors& forward) {
+  const auto move = [&](std::byte* to, const std::byte* from, Bytes bytes) {
+    std::vector<std::byte> values(static_cast<size_t>(bytes));
+    runtime_.download(values, from);
+    runtime_.upload(to, values);
+  };
+  const int64_t values = rows_ * problem_.batch * problem_.heads;
+  move(out_, forward.out_, values * problem_.head_dim_v * size_bytes(problem_.dtype));
+  move(reinterpret_cast<std::byte*>(lse_), reinterpret_cast<const std::byte*>(forward.lse_),
+       values * kFloat);
 }
 
 }  // namespace ring::cuda

@@ -2,19 +2,18 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <memory>
+#include <tuple>
 #include <vector>
 
+#include "core/payload.h"
 #include "core/ring_program.h"
+#include "kernels/cuda/rank_gradients.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/data.h"
 
 namespace ring::cuda {
-
-/// A contiguous piece of a message.
-struct Piece {
-  std::byte* data = nullptr;
-  Bytes bytes = 0;
-};
 
 /// Layouts as in RankMemory (kernels/executor_storage.h), the states as StateView says.
 class RankTensors {
@@ -23,41 +22,72 @@ class RankTensors {
   RankTensors(const RingProgram& program, int rank, const DataSource& data, DeviceRuntime& runtime,
               int device);
 
-  /// The kernels of an op that computes, in order. Uploads the key ranges of masked blocks.
+  /// The kernels of an op that computes, or that make a received message what the op says it is, in
+  /// order. Uploads the key ranges of masked blocks.
   std::vector<KernelCall> calls(const Op& op);
-  /// K part, then V part of the tokens that a transfer names, or plain bytes.
-  std::array<Piece, 2> pieces(const Op& op) const;
-  /// Source and destination of a copy op, which stays within the rank.
-  std::pair<Piece, Piece> own_copy(const Op& op) const {
-    return {{home_.k, op.bytes}, {home_.v, op.bytes}};
-  }
+  /// The pieces of a message that a transfer names, or plain bytes.
+  Pieces pieces(const Op& op) const;
   /// Room for an eager message.
-  std::array<Piece, 2> stage(const Op& op);
+  Pieces stage(const Op& op);
 
-  /// Output and lse of a row: (head, dim_v) in the model dtype, (head).
-  void read_row(int64_t batch, int64_t row, std::span<std::byte> out, std::span<float> lse) const;
+  /// Output of a row: (head, dim_v) in the model dtype.
+  void read_row(int64_t batch, int64_t row, std::span<std::byte> out) const;
+  /// Log-sum-exp of a row of the op, a finalize that writes it.
+  float read_lse(const Op& op, int64_t batch, int64_t head, int64_t row) const;
+  /// Takes output and lse (batch, head, row) of the own rows from a forward pass.
+  void take_forward(const RankTensors& forward);
+  /// Null without a backward pass.
+  const RankGradients* gradients() const { return gradients_.get(); }
   Bytes bytes() const { return bytes_; }
   int device() const { return device_; }
 
  private:
-  struct KvTensors {
+  /// K and V of tokens, or rows of Q in `k`, or rows of output in `k` and their lse in `v`.
+  struct Buffer {
     std::byte *k = nullptr, *v = nullptr;
+    HeadRange query_heads = {};  ///< Of a shaped one.
+    Tokens tokens = 0;           ///< Of a shaped one.
   };
   struct State {
     float *u = nullptr, *m = nullptr, *l = nullptr;
+    bool is_packed = false;  ///< It has the rows of the op that touches it.
+    HeadRange heads = {};
+  };
+  /// Rows of a (row, batch, head, dim) tensor.
+  struct View {
+    std::byte* data = nullptr;
+    HeadRange heads;  ///< That the tensor has.
+    int64_t dim = 0;
   };
 
   std::byte* take(Bytes bytes);
-  void upload_tensor(const DataSource& data, Tensor tensor, int64_t heads, int64_t dim,
-                     std::byte* to);
+  float* take_floats(int64_t count);
   void take_plain();
-  StateView state_view(int32_t state, const Op& op) const;
+  void take_home(const RankStorage& storage);
+  void take_shaped(const RankStorage& storage);
+  void fill(const DataSource& data, const RankStorage& storage);
+  void fill_tensor(const DataSource& data, Tensor tensor, const TokenRanges& tokens,
+                   int64_t all_heads, const View& view);
+  void fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
+                   int32_t buffer);
+  Buffer shaped_buffer(const BufferShape& shape);
+  State state_of(HeadRange heads, Tokens rows, bool is_packed);
+
+  const Buffer& buffer(int32_t index) const {
+    return index == kHomeBuffer ? home_ : buffers_[static_cast<size_t>(index)];
+  }
+  /// Q, output, K (part 0) or V (part 1) of a buffer or of the home shard.
+  View view(Payload payload, int part, int32_t buffer) const;
+  /// The tensor from a row and a head on, as kernels take it.
+  ConstTensor tensor(const View& view, int64_t row, int64_t head) const;
+  StateView state_view(int32_t state, const Op& op, int64_t head) const;
+  float* lse_at(const Op& op, int64_t* batch_stride, int64_t* head_stride) const;
   std::vector<KernelCall> attend_calls(const Op& op);
   AttendCall attend_call(const Op& op, int32_t head_begin, int32_t head_end) const;
+  std::vector<KernelCall> finalize_calls(const Op& op) const;
+  std::vector<KernelCall> copy_calls(const Op& op) const;
   const KeyRange* upload_spans(const Op& op);
-  const KvTensors& kv(int32_t buffer) const {
-    return buffer == kHomeBuffer ? home_ : receive_[static_cast<size_t>(buffer)];
-  }
+  ForwardSide forward_side(const Op& op) const;
 
   const RingProgram& program_;
   int rank_;
@@ -65,13 +95,17 @@ class RankTensors {
   int device_;
   Problem problem_;
   int64_t rows_ = 0;
+  int32_t first_shaped_buffer_ = 0;
   Bytes bytes_ = 0;
   std::byte* q_ = nullptr;
-  KvTensors home_;
-  std::vector<KvTensors> receive_;
+  Buffer home_;
+  std::vector<Buffer> buffers_;
   std::vector<State> states_;
   std::byte* out_ = nullptr;
   float* lse_ = nullptr;
+  std::unique_ptr<RankGradients> gradients_;
+  using Block = std::tuple<int32_t, int64_t, int64_t, int32_t, int64_t, int64_t>;
+  std::map<Block, const KeyRange*> spans_;  ///< By rows and keys: the passes share them.
 };
 
 }  // namespace ring::cuda

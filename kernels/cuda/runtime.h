@@ -36,6 +36,16 @@ struct ResetCall {
   ResetStateParams params;
   int heads = 1, batch = 1;
 };
+/// Makes rows of a state a partial result, with l = 1 and m the log-sum-exp in base 2.
+struct NormalizeCall {
+  ResetStateParams params;
+  int heads = 1, batch = 1;
+};
+/// Gives a partial result that was received without it its l.
+struct CompleteCall {
+  ResetStateParams params;
+  int heads = 1, batch = 1;
+};
 /// dQ, then dK and dV, of one block of keys.
 struct BackwardCall {
   BackwardParams params;
@@ -47,12 +57,29 @@ struct DeltaCall {
   int heads = 1, batch = 1;
   DType dtype = DType::kBF16;
 };
+struct AddCall {
+  AddParams params;
+};
+/// Zeroes.
+struct ClearCall {
+  std::byte* data = nullptr;
+  Bytes bytes = 0;
+};
+/// Copies rows of so many bytes; pitches are the bytes from one row to the next.
+struct CopyRowsCall {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  Bytes to_pitch = 0, from_pitch = 0;
+  Bytes bytes = 0;
+  int64_t rows = 0;
+};
 /// Keeps one multiprocessor busy for a time; for programs without attention.
 struct SpinCall {
   Picoseconds time_ps = 0;
 };
 using KernelCall =
-    std::variant<AttendCall, FinalizeCall, MergeCall, ResetCall, BackwardCall, DeltaCall, SpinCall>;
+    std::variant<AttendCall, FinalizeCall, MergeCall, ResetCall, NormalizeCall, CompleteCall,
+                 BackwardCall, DeltaCall, AddCall, ClearCall, CopyRowsCall, SpinCall>;
 
 /// One end of a transfer between ranks.
 struct ExchangePart {
@@ -90,6 +117,10 @@ class DeviceRuntime {
   /// Throws Error(kUnavailable), saying what there is, when no kernel attends with these head dims
   /// on the device.
   virtual void require_attend(int device, DType dtype, int dim_qk, int dim_v) const = 0;
+  /// The same for gradients.
+  virtual void require_backward(int device, DType dtype, int dim_qk, int dim_v) const = 0;
+  /// Which kernel attends with these head dims on the device, in words.
+  virtual std::string attend_kernel(int device, DType dtype, int dim_qk, int dim_v) const = 0;
 
   /// Zeroed; lives as long as the runtime. Throws Error(kRunFailed) when there is not enough.
   virtual std::byte* allocate(int device, Bytes bytes) = 0;

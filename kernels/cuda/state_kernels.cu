@@ -30,6 +30,21 @@ __global__ void __launch_bounds__(kStateThreads)
   DeviceLane lane;
   reset_state(lane, params);
 }
+__global__ void __launch_bounds__(kStateThreads)
+    normalize_kernel(const __grid_constant__ ResetStateParams params) {
+  DeviceLane lane;
+  normalize_state(lane, params);
+}
+__global__ void __launch_bounds__(kStateThreads)
+    complete_kernel(const __grid_constant__ ResetStateParams params) {
+  DeviceLane lane;
+  complete_state(lane, params);
+}
+__global__ void __launch_bounds__(kStateThreads)
+    add_kernel(const __grid_constant__ AddParams params) {
+  DeviceLane lane;
+  add_all(lane, params);
+}
 template <class Element>
 __global__ void __launch_bounds__(kStateThreads)
     delta_kernel(const __grid_constant__ DeltaParams params) {
@@ -79,6 +94,12 @@ const void* function_of(StateKernel kernel) {
       return pointer(&narrow_kernel<Element>);
     case StateKernel::kWiden:
       return pointer(&widen_kernel<Element>);
+    case StateKernel::kNormalize:
+      return pointer(&normalize_kernel);
+    case StateKernel::kComplete:
+      return pointer(&complete_kernel);
+    case StateKernel::kAdd:
+      return pointer(&add_kernel);
   }
   return nullptr;
 }

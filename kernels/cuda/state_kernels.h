@@ -86,7 +86,9 @@ RING_DEVICE void finalize(Lane& lane, const FinalizeParams& p) {
   if (at.element != 0 || p.lse == nullptr) return;
   constexpr float kLn2 = 0.693147180559945309F;
   const float m = lane.load_global(p.state.m + row);
-  lane.store_global(p.lse + row, l > 0 ? m * kLn2 + lane.log(l) : -INFINITY);
+  const int64_t to =
+      lane.block_z() * p.lse_batch_stride + lane.block_y() * p.lse_head_stride + at.row;
+  lane.store_global(p.lse + to, l > 0 ? m * kLn2 + lane.log(l) : -INFINITY);
 }
 
 template <class Lane>
@@ -164,8 +166,13 @@ RING_DEVICE void row_delta(Lane& lane, const DeltaParams& p) {
   RING_UNROLL
   for (int mask = simt::kWarp / 2; mask > 0; mask /= 2) sum += lane.shuffle_xor(sum, mask);
   if (lane.lane() != 0) return;
-  const int64_t at = lane.block_z() * p.batch_stride + lane.block_y() * p.head_stride + row;
+  const int64_t at =
+      lane.block_z() * p.batch_stride + lane.block_y() * p.head_stride + row * p.row_stride;
   lane.store_global(p.delta + at, sum);
+  if (p.lse == nullptr) return;
+  const float* const lse =
+      p.lse + lane.block_z() * p.lse_batch_stride + lane.block_y() * p.lse_head_stride + row;
+  lane.store_global(p.lse_copy + at, lane.load_global(lse));
 }
 /// Blocks: (rows, heads, batch).
 inline simt::LaunchShape delta_shape(int64_t rows, int heads, int batch) {
@@ -184,10 +191,45 @@ RING_DEVICE void reset_state(Lane& lane, const ResetStateParams& p) {
   lane.store_global(p.state.l + row, 0.0F);
 }
 
+template <class Lane>
+RING_DEVICE void normalize_state(Lane& lane, const ResetStateParams& p) {
+  const StatePlace at = state_place(lane, p.rows, p.dim_v);
+  const int64_t row = first_row_of(lane, p.state) + at.row;
+  const float l = at.is_there ? lane.load_global(p.state.l + row) : 0.0F;
+  lane.sync_warp();  // All of a row's threads have read what one of them is about to change.
+  if (!at.is_there || l == 0) return;
+  float* const u = p.state.u + row * p.dim_v + at.element;
+  const Eight sum = load_eight(lane, u);
+  const float factor = 1.0F / l;
+  store_eight(lane, u, {blend(factor, sum.low, 0.0F, {}), blend(factor, sum.high, 0.0F, {})});
+  if (at.element != 0) return;
+  const float m = lane.load_global(p.state.m + row);
+  lane.store_global(p.state.m + row, m + lane.log(l) * kLog2e);
+  lane.store_global(p.state.l + row, 1.0F);
+}
+
+template <class Lane>
+RING_DEVICE void complete_state(Lane& lane, const ResetStateParams& p) {
+  const StatePlace at = state_place(lane, p.rows, p.dim_v);
+  if (!at.is_there || at.element != 0) return;
+  const int64_t row = first_row_of(lane, p.state) + at.row;
+  const float m = lane.load_global(p.state.m + row);
+  lane.store_global(p.state.l + row, m == -INFINITY ? 0.0F : 1.0F);
+}
+
 /// Blocks: as many as it takes for 8 elements a thread.
 inline simt::LaunchShape convert_shape(int64_t count) {
   constexpr int64_t kAtOnce = 8 * kStateThreads;
   return {static_cast<int>((count + kAtOnce - 1) / kAtOnce), 1, 1, kStateThreads, 0};
+}
+
+template <class Lane>
+RING_DEVICE void add_all(Lane& lane, const AddParams& p) {
+  const int64_t at = (int64_t{lane.block_x()} * kStateThreads + lane.thread()) * 8;
+  if (at >= p.count) return;
+  const Eight own = load_eight(lane, p.to + at), other = load_eight(lane, p.from + at);
+  store_eight(lane, p.to + at,
+              {blend(1, own.low, 1, other.low), blend(1, own.high, 1, other.high)});
 }
 
 template <class Element, class Lane>

@@ -38,6 +38,26 @@ std::string_view name(Collective what) {
       return "store to shared memory";
     case Collective::kCopy:
       return "asynchronous copy";
+    case Collective::kBarrierInit:
+      return "beginning of a barrier";
+    case Collective::kBarrierFence:
+      return "fence of barriers";
+    case Collective::kArrive:
+      return "arrival at a barrier";
+    case Collective::kPhaseWait:
+      return "wait for a phase";
+    case Collective::kTensorCopy:
+      return "bulk tensor copy";
+    case Collective::kWgmma:
+      return "wgmma";
+    case Collective::kWgmmaFence:
+      return "wgmma fence";
+    case Collective::kWgmmaCommit:
+      return "wgmma commit";
+    case Collective::kWgmmaWait:
+      return "wgmma wait";
+    case Collective::kRegisters:
+      return "change of the registers";
   }
   return "";
 }
@@ -59,6 +79,8 @@ Block::Block(const LaunchOptions& options)
     : options_(options),
       warp_count_(options.shape.threads / kWarp),
       shared_(options.shape.shared_bytes, warp_count_),
+      barriers_(*this),
+      products_(*this, warp_count_),
       warps_(static_cast<size_t>(warp_count_)) {
   RING_ASSERT(options.shape.threads % kWarp == 0 && warp_count_ > 0 && warp_count_ <= 32);
   for (int i = 0; i < options.shape.threads; ++i) {
@@ -95,6 +117,8 @@ void Block::run_block(int64_t number) {
   block_[1] = static_cast<int>(number / shape.grid_x % shape.grid_y);
   block_[2] = static_cast<int>(number / shape.grid_x / shape.grid_y);
   shared_.reset();
+  barriers_.reset();
+  products_.reset();
   for (int index = 0; index < warp_count_; ++index) {
     Warp& warp = warps_[static_cast<size_t>(index)];
     warp = Warp{};
@@ -133,6 +157,7 @@ int Block::pick_warp(int except) {
   int choices[32];
   uint64_t count = 0;
   for (int i = 0; i < warp_count_; ++i) {
+    if (i != except) wake(i);
     if (i != except && warps_[static_cast<size_t>(i)].state == WarpState::kRunnable)
       choices[count++] = i;
   }
@@ -145,7 +170,13 @@ void Block::leave_warp(int thread, const std::source_location& where) {
   const bool is_blocked = warp.state != WarpState::kRunnable;
   const int next = pick_warp(thread / kWarp);
   if (next < 0 && !is_blocked) return;
-  if (next < 0) fail(thread, "waits at a barrier that the other warps have left behind", where);
+  if (next < 0) {
+    const bool is_phase = warp.state == WarpState::kAtPhase;
+    fail(thread,
+         is_phase ? "waits for a phase that does not end"
+                  : "waits at a barrier that the other warps have left behind",
+         where);
+  }
   switch_threads(thread, warps_[static_cast<size_t>(next)].resume);
 }
 
@@ -171,7 +202,32 @@ void Block::meet(int thread, Collective what, void* argument, Execute execute,
   }
   warp.arrived = 0;
   execute(*this, std::span<const Arrival>(warp.lanes, kWarp));
-  if (warp.state == WarpState::kAtBarrier || random() % kWarpSwitch == 0) leave_warp(thread, where);
+  if (warp.state != WarpState::kRunnable || random() % kWarpSwitch == 0) leave_warp(thread, where);
+}
+
+void Block::wake(int index) {
+  Warp& warp = warps_[static_cast<size_t>(index)];
+  if (warp.state != WarpState::kAtPhase) return;
+  if (!barriers_.is_over(index * kWarp, warp.phase.barrier, warp.phase.parity)) return;
+  barriers_.acquire(index, warp.phase.barrier);
+  warp.state = WarpState::kRunnable;
+}
+
+void Block::wait_phase(int thread, SharedAddress barrier, int parity,
+                       const std::source_location& where) {
+  PhaseWait wait{barrier, parity};
+  const auto execute = [](Block& block, std::span<const Arrival> lanes) {
+    Warp& own = block.warp_of(lanes[0].thread);
+    own.phase = *static_cast<const PhaseWait*>(lanes[0].argument);
+    for (const Arrival& lane : lanes) {
+      const auto& other = *static_cast<const PhaseWait*>(lane.argument);
+      if (other.barrier != own.phase.barrier || other.parity != own.phase.parity)
+        block.fail(lane.thread, "waits for another phase than its warp", own.where);
+    }
+    own.state = WarpState::kAtPhase;
+    block.wake(lanes[0].thread / kWarp);
+  };
+  meet(thread, Collective::kPhaseWait, &wait, execute, where);
 }
 
 void Block::sync_block(int thread, const std::source_location& where) {
@@ -208,6 +264,8 @@ void Block::finish_thread(int thread) {
     fail(thread, fmt::format("ends while others of its warp are at a {}", name(warp.what)),
          warp.where);
   if (!own.copies.empty()) fail(thread, "ends with asynchronous copies under way", warp.where);
+  if (products_.is_pending(thread / kWarp))
+    fail(thread, "ends with matrix products under way", warp.where);
   if (++warp.done < kWarp) {
     const size_t place = warp.place[static_cast<size_t>(thread % kWarp)];
     switch_threads(thread, warp.order[(place + 1) % kWarp]);
@@ -218,7 +276,10 @@ void Block::finish_thread(int thread) {
   for (const Warp& other : warps_) {
     if (other.state == WarpState::kAtBarrier)
       fail(other.resume, "waits at a barrier of the block, but a warp has ended", other.where);
+    if (other.state == WarpState::kAtPhase)
+      fail(other.resume, "waits for a phase that does not end", other.where);
   }
+  if (barriers_.has_copies()) fail(thread, "ends with bulk copies under way", warp.where);
   Fiber::switch_to(own.fiber, main_);
 }
 

@@ -12,8 +12,10 @@
 #include "kernels/simt/counters.h"
 #include "kernels/simt/fault.h"
 #include "kernels/simt/fiber.h"
+#include "kernels/simt/phase_barriers.h"
 #include "kernels/simt/shared_memory.h"
 #include "kernels/simt/types.h"
+#include "kernels/simt/warpgroup_mma.h"
 
 namespace ring::simt {
 
@@ -43,6 +45,16 @@ enum class Collective : uint8_t {
   kSharedLoad,
   kSharedStore,
   kCopy,
+  kBarrierInit,
+  kBarrierFence,
+  kArrive,
+  kPhaseWait,
+  kTensorCopy,
+  kWgmma,
+  kWgmmaFence,
+  kWgmmaCommit,
+  kWgmmaWait,
+  kRegisters,
 };
 
 /// One lane's part in a collective: its thread and what the collective reads and writes.
@@ -69,11 +81,15 @@ class Block {
   const Sabotage& sabotage() const { return options_.sabotage; }
   SharedMemory& shared() { return shared_; }
   Counters& counters() { return counters_; }
+  PhaseBarriers& barriers() { return barriers_; }
+  WarpgroupMma& products() { return products_; }
 
   /// Waits until the whole warp has come to the same collective; the last one executes it.
   void meet(int thread, Collective what, void* argument, Execute execute,
             const std::source_location& where);
   void sync_block(int thread, const std::source_location& where);
+  /// The warp waits until the last phase of this parity of a barrier is over.
+  void wait_phase(int thread, SharedAddress barrier, int parity, const std::source_location& where);
 
   /// Asynchronous copies of a thread: they land at a wait and not before. `from` null: zeros.
   void begin_copy(int thread, SharedAddress to, const void* from);
@@ -106,7 +122,11 @@ class Block {
     std::vector<Copy> copies;
     int64_t groups = 0;  ///< Committed so far.
   };
-  enum class WarpState : uint8_t { kRunnable, kAtBarrier, kDone };
+  enum class WarpState : uint8_t { kRunnable, kAtBarrier, kAtPhase, kDone };
+  struct PhaseWait {
+    SharedAddress barrier = 0;
+    int parity = 0;
+  };
   struct Warp {
     std::vector<int> order;     ///< Threads in the order in which they run.
     std::vector<size_t> place;  ///< By lane: where in `order`.
@@ -117,6 +137,7 @@ class Block {
     Collective what = Collective::kMma;
     Execute execute = nullptr;
     std::source_location where;
+    PhaseWait phase;  ///< That it waits for, kAtPhase.
     Arrival lanes[kWarp];
   };
 
@@ -127,6 +148,8 @@ class Block {
   /// Another warp's turn; `thread` goes on when this warp is chosen again.
   void leave_warp(int thread, const std::source_location& where);
   int pick_warp(int except);
+  /// Makes a warp runnable again whose phase is over.
+  void wake(int warp);
   uint64_t random();
   Warp& warp_of(int thread) { return warps_[static_cast<size_t>(thread / kWarp)]; }
 
@@ -134,6 +157,8 @@ class Block {
   int warp_count_;
   SharedMemory shared_;
   Counters counters_;
+  PhaseBarriers barriers_;
+  WarpgroupMma products_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Warp> warps_;
   Fiber main_;

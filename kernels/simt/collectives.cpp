@@ -49,9 +49,10 @@ void execute_mma(Block& block, std::span<const Arrival> lanes) {
   ++block.counters().mma;
 }
 
-// How many passes over the banks the accesses of `count` lanes take: different words of one bank
-// come one after the other.
-int passes(const SharedAddress* addresses, const int* bytes, int count) {
+}  // namespace
+
+// Different words of one bank come one after the other.
+int bank_passes(const SharedAddress* addresses, const int* bytes, int count) {
   uint32_t words[kBanks][kBanks];
   int used[kBanks] = {};
   int most = 0;
@@ -68,13 +69,15 @@ int passes(const SharedAddress* addresses, const int* bytes, int count) {
   return most;
 }
 
+namespace {
+
 // Lanes are served in groups whose accesses fill the banks once.
 void count_conflicts(Block& block, const SharedAddress* addresses, const int* bytes) {
   int widest = 4;
   for (int i = 0; i < kWarp; ++i) widest = std::max(widest, bytes[i]);
   const int group = kWarp * 4 / widest;
   for (int first = 0; first < kWarp; first += group) {
-    const int taken = passes(addresses + first, bytes + first, group);
+    const int taken = bank_passes(addresses + first, bytes + first, group);
     block.counters().bank_conflicts += std::max(taken - 1, 0);
   }
 }

@@ -58,4 +58,39 @@ struct CopyArgument {
 };
 void execute_copy(Block& block, std::span<const Arrival> lanes);
 
+/// How many passes over the banks of shared memory the accesses of `count` lanes take.
+int bank_passes(const SharedAddress* addresses, const int* bytes, int count);
+
+// Of sm_90; see PhaseBarriers and WarpgroupMma.
+
+/// Lanes with `takes_part` false do nothing.
+struct ArriveArgument {
+  SharedAddress barrier = 0;
+  int announced_bytes = 0;
+  bool takes_part = true;
+};
+void execute_arrive(Block& block, std::span<const Arrival> lanes);
+struct BarrierInitArgument {
+  SharedAddress barrier = 0;
+  int arrivals = 0;
+  bool takes_part = true;
+};
+void execute_barrier_init(Block& block, std::span<const Arrival> lanes);
+void execute_barrier_fence(Block& block, std::span<const Arrival> lanes);
+struct TensorCopyArgument {
+  SharedAddress to = 0, barrier = 0;
+  const TensorMap* map = nullptr;
+  TensorPlace place;
+  bool takes_part = true;
+};
+void execute_tensor_copy(Block& block, std::span<const Arrival> lanes);
+void execute_wgmma(Block& block, std::span<const Arrival> lanes);
+void execute_wgmma_fence(Block& block, std::span<const Arrival> lanes);
+void execute_wgmma_commit(Block& block, std::span<const Arrival> lanes);
+struct WgmmaWaitArgument {
+  int pending = 0;
+};
+void execute_wgmma_wait(Block& block, std::span<const Arrival> lanes);
+void execute_nothing(Block& block, std::span<const Arrival> lanes);
+
 }  // namespace ring::simt

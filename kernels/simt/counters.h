@@ -7,6 +7,7 @@ namespace ring::simt {
 
 struct Counters {
   int64_t mma = 0;                ///< Warp instructions m16n8k16.
+  int64_t wgmma = 0;              ///< Warpgroup instructions, 16 deep.
   int64_t ldmatrix = 0;           ///< Warp instructions of four matrices.
   int64_t bank_conflicts = 0;     ///< Extra passes over shared memory, beyond the least possible.
   int64_t block_barriers = 0;     ///< Completed, of all blocks.

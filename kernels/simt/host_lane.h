@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <source_location>
+#include <type_traits>
 
 #include "kernels/simt/block.h"
 #include "kernels/simt/collectives.h"
+#include "kernels/simt/matrix_descriptor.h"
 #include "kernels/simt/numbers.h"
 
 namespace ring::simt {
@@ -89,6 +91,90 @@ class HostLane {
     return argument.value;
   }
 
+  // Of sm_90. All lanes of a warp come to these together; where it says so, some take no part.
+
+  /// A barrier whose phases end when so many have arrived and all announced bytes have come.
+  /// Threads other than the one that begins it may use it after a barrier of the block, copies
+  /// after a fence.
+  void init_barrier(SharedAddress at, int arrivals, bool takes_part,
+                    const Where& where = Where::current()) {
+    BarrierInitArgument argument{at, arrivals, takes_part};
+    block_.meet(thread_, Collective::kBarrierInit, &argument, execute_barrier_init, where);
+  }
+  void fence_barriers(const Where& where = Where::current()) {
+    if (block_.sabotage().skips_init_fence) return;
+    block_.meet(thread_, Collective::kBarrierFence, nullptr, execute_barrier_fence, where);
+  }
+  void arrive(SharedAddress barrier, bool takes_part, const Where& where = Where::current()) {
+    arrive_announcing(barrier, 0, takes_part, where);
+  }
+  void arrive_announcing(SharedAddress barrier, int bytes, bool takes_part,
+                         const Where& where = Where::current()) {
+    const bool is_skipped = arrivals_++ == block_.sabotage().skip_arrival;
+    ArriveArgument argument{barrier, bytes, takes_part && !is_skipped};
+    block_.meet(thread_, Collective::kArrive, &argument, execute_arrive, where);
+  }
+  /// Until the last phase of this parity is over; there was one of parity 1 before all.
+  void wait_phase(SharedAddress barrier, int parity, const Where& where = Where::current()) {
+    const Sabotage& sabotage = block_.sabotage();
+    const bool is_meant = sabotage.phase_wait_warp < 0 || sabotage.phase_wait_warp == warp();
+    if (phase_waits_++ == sabotage.skip_phase_wait && is_meant) return;
+    block_.wait_phase(thread_, barrier, parity, where);
+  }
+  /// Copies the box at a place of a tensor; its bytes arrive at the barrier.
+  void copy_tensor(SharedAddress to, const TensorMap& map, const TensorPlace& place,
+                   SharedAddress barrier, bool takes_part, const Where& where = Where::current()) {
+    TensorCopyArgument argument{to, barrier, &map, place, takes_part};
+    block_.meet(thread_, Collective::kTensorCopy, &argument, execute_tensor_copy, where);
+  }
+
+  /// d (64, 8 kN) += or = a (64, 16) b (8 kN, 16)^T, both as rows in shared memory, see
+  /// matrix_descriptor. d is not to be touched until the wait for it.
+  template <class Element, int kN>
+  void wgmma(Element, float (&d)[kN][4], uint64_t a, uint64_t b, bool accumulates,
+             const Where& where = Where::current()) {
+    multiply({d[0], nullptr, a, b, kN * 8, std::is_same_v<Element, F16>, false, accumulates},
+             where);
+  }
+  /// d (64, 8 kN) += a (64, 16), of registers, b (16, 8 kN), whose columns are contiguous.
+  template <class Element, int kN>
+  void wgmma_columns(Element, float (&d)[kN][4], const uint32_t (&a)[4], uint64_t b,
+                     const Where& where = Where::current()) {
+    multiply({d[0], a, 0, b, kN * 8, std::is_same_v<Element, F16>, true, true}, where);
+  }
+  /// Before products; the registers that they take, which were changed since the last.
+  template <class... Registers>
+  void wgmma_fence(Registers&...) {
+    fence_products(Where::current());
+  }
+  void wgmma_commit(const Where& where = Where::current()) {
+    block_.meet(thread_, Collective::kWgmmaCommit, nullptr, execute_wgmma_commit, where);
+  }
+  /// Until at most kPending committed groups are under way; d is of those that are done.
+  template <int kPending, int kN>
+  void wgmma_wait(float (&)[kN][4], const Where& where = Where::current()) {
+    if (wgmma_waits_++ == block_.sabotage().skip_wgmma_wait) return;
+    WgmmaWaitArgument argument{kPending};
+    block_.meet(thread_, Collective::kWgmmaWait, &argument, execute_wgmma_wait, where);
+  }
+  /// The same for products that took their left side from registers.
+  template <int kPending, int kN, int kSteps>
+  void wgmma_wait(float (&d)[kN][4], uint32_t (&)[kSteps][4],
+                  const Where& where = Where::current()) {
+    wgmma_wait<kPending>(d, where);
+  }
+  /// What the thread wrote to shared memory by itself may from now on be read by matrix units.
+  void fence_async() { block_.shared().fence_async(thread_); }
+  /// Registers of a thread from now on; the whole warpgroup calls it.
+  template <int kRegisters>
+  void give_registers(const Where& where = Where::current()) {
+    block_.meet(thread_, Collective::kRegisters, nullptr, execute_nothing, where);
+  }
+  template <int kRegisters>
+  void take_registers(const Where& where = Where::current()) {
+    block_.meet(thread_, Collective::kRegisters, nullptr, execute_nothing, where);
+  }
+
   /// 2^x; results below the normal numbers are 0.
   float exp2(float x) {
     ++block_.counters().exp2;
@@ -149,9 +235,18 @@ class HostLane {
     return argument.value;
   }
 
+  void fence_products(const Where& where) {
+    if (wgmma_fences_++ == block_.sabotage().skip_wgmma_fence) return;
+    block_.meet(thread_, Collective::kWgmmaFence, nullptr, execute_wgmma_fence, where);
+  }
+  void multiply(WgmmaArgument argument, const Where& where) {
+    block_.meet(thread_, Collective::kWgmma, &argument, execute_wgmma, where);
+  }
+
   Block& block_;
   int thread_;
   int waits_ = 0, barriers_ = 0, warp_barriers_ = 0;
+  int phase_waits_ = 0, arrivals_ = 0, wgmma_waits_ = 0, wgmma_fences_ = 0;
 };
 
 /// Runs kernel(lane) for every thread of the launch and returns what was counted. Throws SimtFault.

@@ -10,7 +10,7 @@ struct AllGradients {
   std::vector<double> dq, dk, dv;
 };
 
-inline AllGradients gather_gradients(const CpuExecutor& executor, const Problem& problem) {
+inline AllGradients gather_gradients(const Executor& executor, const Problem& problem) {
   AllGradients all;
   const auto append = [](std::vector<double>& to, std::span<const float> from) {
     to.insert(to.end(), from.begin(), from.end());

@@ -18,10 +18,13 @@
 #include "kernels/simt/host_lane.h"
 #include "tests/kernels/executor_fixture.h"
 #include "tests/kernels/gpu_forward_inl.h"
+#include "tests/kernels/gpu_ring_support.h"
 
 namespace ring::cuda {
 namespace {
 
+using testing_support::delayed;
+using testing_support::first_disorder;
 using testing_support::gather;
 using testing_support::oracle;
 using testing_support::Output;
@@ -57,50 +60,6 @@ void expect_right(const Output& have, const Output& want) {
       EXPECT_NEAR(have.lse[i], want.lse[i], 1e-4);
     }
   }
-}
-
-std::vector<OpId> needs(const RingProgram& program, OpId id) {
-  std::vector<OpId> needed;
-  const RankProgram& rank = program.rank_programs[static_cast<size_t>(id.rank)];
-  const Op& op = program.op(id);
-  for (size_t i = 0; i < rank.ops.size(); ++i) {
-    const Op& other = rank.ops[i];
-    bool is_needed = other.lane == op.lane && other.lane_position == op.lane_position - 1;
-    for (const LanePoint& point : rank.deps_of(op)) {
-      is_needed = is_needed || (other.lane == point.lane && other.lane_position == point.position);
-    }
-    if (is_needed) needed.push_back({id.rank, static_cast<int64_t>(i)});
-  }
-  return needed;
-}
-
-// The first op that was not ordered after all that the program says it waits for, or nothing. What
-// counts is the order that streams and events made, not what happened to come first.
-std::string first_disorder(const RingProgram& program, const GpuExecutor& executor,
-                           const HostRuntime& runtime) {
-  for (int rank = 0; rank < program.ranks(); ++rank) {
-    const auto& ops = program.rank_programs[static_cast<size_t>(rank)].ops;
-    for (size_t i = 0; i < ops.size(); ++i) {
-      const OpId id{rank, static_cast<int64_t>(i)};
-      const StreamClock& known = runtime.stamp_clock(executor.stamps(id).begin);
-      for (const OpId need : needs(program, id)) {
-        const int end = executor.stamps(need).end;
-        const auto stream = static_cast<size_t>(runtime.stamp_stream(end));
-        const StreamClock& done = runtime.stamp_clock(end);
-        const int64_t count = stream < done.size() ? done[stream] : 0;
-        if ((stream < known.size() ? known[stream] : 0) < count)
-          return fmt::format("r{}:{} is not ordered after r{}:{}", rank, i, need.rank, need.index);
-      }
-    }
-  }
-  return "";
-}
-
-HostRuntimeOptions delayed(uint64_t seed) {
-  HostRuntimeOptions options;
-  options.seed = seed;
-  options.max_delay_us = 150;
-  return options;
 }
 
 struct Ring {
@@ -141,60 +100,6 @@ TEST(GpuExecutor, StrategiesMasksAndCarriersMatchTheOracle) {
     }
   }
 }
-
-void expect_same_for_all_seeds(Carrier carrier, uint64_t first_seed, uint64_t seeds) {
-  const Problem problem = problem_of(32);
-  Tuning tuning = tuning_of(4);
-  tuning.block_tokens = 4;
-  const RingProgram program = plan(problem, tuning);
-  const SeededData data(7);
-  const Output want = oracle(problem, data);
-  for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-    HostRuntime runtime(delayed(seed));
-    GpuExecutor executor(program, data, runtime, {.carrier = carrier});
-    executor.run();
-    ASSERT_EQ(first_disorder(program, executor, runtime), "") << "seed " << seed;
-    const Output have = gather(executor, problem);
-    ASSERT_LT(testing_support::relative_rms(have.out, want.out), 0x1p-8) << "seed " << seed;
-  }
-}
-
-TEST(GpuOrchestration, CopiesOverFiveHundredSeedsOfDelay) {
-  expect_same_for_all_seeds(Carrier::kCopies, 1, 500);
-}
-TEST(GpuOrchestration, ExchangesOverFiveHundredSeedsOfDelay) {
-  expect_same_for_all_seeds(Carrier::kExchanges, 1001, 500);
-}
-
-#if !defined(__SANITIZE_THREAD__)  // These runs race on purpose.
-TEST(GpuOrchestration, EveryRemovedWaitIsNoticed) {
-  const Problem problem = problem_of(32);
-  const SeededData data(7);
-  for (const Ring& ring : kRings) {
-    if (ring.ranks == 1) continue;
-    Tuning tuning = tuning_of(ring.ranks, ring.strategy);
-    tuning.lanes = ring.lanes;
-    tuning.pipeline_depth = ring.depth;
-    tuning.blocks_per_message = ring.blocks_per_message;
-    tuning.is_deterministic = ring.is_deterministic;
-    const RingProgram program = plan(problem, tuning);
-    for (const Carrier carrier : {Carrier::kCopies, Carrier::kExchanges}) {
-      const DevicePlan whole = plan_device(program, carrier);
-      const auto waits =
-          std::count_if(whole.commands.begin(), whole.commands.end(),
-                        [](const Command& it) { return it.kind == CommandKind::kWait; });
-      EXPECT_GT(waits, 0);
-      for (int wait = 0; wait < waits; ++wait) {
-        HostRuntime runtime(delayed(static_cast<uint64_t>(wait) + 1));
-        GpuExecutor executor(program, data, runtime, {.carrier = carrier, .skipped_wait = wait});
-        executor.run();
-        EXPECT_NE(first_disorder(program, executor, runtime), "")
-            << ring.strategy << " " << ring.ranks << " ranks, wait " << wait;
-      }
-    }
-  }
-}
-#endif
 
 // One process a rank, each with a runtime of its own; they meet in exchanges alone.
 TEST(GpuOrchestration, ProcessesMeetInExchanges) {

@@ -29,7 +29,8 @@ AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads = 1, int kv_head
 
 template <class Config>
 class GpuForward : public testing::Test {};
-using Configs = testing::Types<F64Small, F64Half, F96, F128Small, F128, F128Half, F192, F256>;
+using Configs = testing::Types<F64Small, F64Half, F96, F128Small, F128, F128Half, F192, F256,
+                               H64Small, H64Half, H128, H128Half>;
 TYPED_TEST_SUITE(GpuForward, Configs);
 
 // Runs from an empty state; the result, the number of mma and the absence of conflicts are checked.
@@ -37,7 +38,7 @@ template <class Config>
 void expect_exact(const Case& c, uint64_t seed) {
   GpuState state(c.shape);
   const simt::Counters counters = launch_forward<Config>(forward_launch(c, state, true, seed));
-  EXPECT_EQ(counters.mma, forward_mma_count<Config>(c));
+  EXPECT_EQ(HasStages<Config> ? counters.wgmma : counters.mma, forward_mma_count<Config>(c));
   EXPECT_EQ(counters.bank_conflicts, 0);
   const auto error = first_gpu_error(c, state);
   EXPECT_FALSE(error) << *error;
@@ -170,6 +171,32 @@ TEST(GpuForwardMutants, EveryRemovedWaitAndBarrierIsCaught) {
   }
   // No more of them than that: a redundant one would not be caught.
   EXPECT_EQ(caught<F64Small>(c, {.skip_wait = 2 * tiles, .skip_barrier = 2 * tiles}), "");
+}
+
+// Three tiles of keys, so that every stage is filled and one of them twice.
+TEST(GpuForwardMutants, EveryWaitOfTheHopperKernelIsNeeded) {
+  const Case c = gpu_case(shape_of<H64Small>(128, 3 * 32), 5);
+  EXPECT_EQ(caught<H64Small>(c, {}), "");
+  // Of a computing thread: Q, and K and V of every tile.
+  const int tiles = 3;
+  for (int i = 0; i < 1 + 2 * tiles; ++i)
+    EXPECT_NE(caught<H64Small>(c, {.skip_phase_wait = i, .phase_wait_warp = 4}), "")
+        << "wait " << i;
+  // Of the fetching warp: K and V of every tile; the stages of the first two are empty at first.
+  for (int i = 4; i < 2 * tiles; ++i)
+    EXPECT_NE(caught<H64Small>(c, {.skip_phase_wait = i, .phase_wait_warp = 0}), "")
+        << "wait " << i;
+  // Q K^T of the first tile, then both products of the others, and the last product.
+  for (int i = 0; i < 2 * tiles; ++i)
+    EXPECT_NE(caught<H64Small>(c, {.skip_wgmma_wait = i}), "") << "wait for a product " << i;
+  for (int i = 0; i < tiles + 1; ++i)
+    EXPECT_NE(caught<H64Small>(c, {.skip_wgmma_fence = i}), "") << "fence " << i;
+  EXPECT_NE(caught<H64Small>(c, {.skip_barrier = 0}), "");
+  // Nobody waits for the stages that are left at the end.
+  for (int i = 0; i < 2; ++i)
+    EXPECT_NE(caught<H64Small>(c, {.skip_arrival = i}), "") << "arrival " << i;
+  EXPECT_NE(caught<H64Small>(c, {.skips_init_fence = true}), "");
+  EXPECT_NE(caught<H64Small>(c, {.ignores_tensor_swizzle = true}), "");
 }
 
 TEST(GpuForwardMutants, SwappedFragmentsAndWrongSwizzlesAreCaught) {

@@ -49,7 +49,7 @@ TEST(GpuState, FinalizeDividesAndTakesTheLogarithm) {
     std::vector<uint16_t> out(static_cast<size_t>(37 * 3 * dim), 0x7fff);
     std::vector<float> lse(state.m.size());
     const cuda::FinalizeParams p{
-        state.view(shape), {out.data(), 0, 3 * dim, dim}, lse.data(), 37, dim};
+        state.view(shape), {out.data(), 0, 3 * dim, dim}, lse.data(), 37, dim, 0, 37};
     simt::LaunchOptions options = options_of(cuda::state_shape(37, 3, 1, dim));
     options.regions = {{state.u.data(), static_cast<int64_t>(state.u.size() * 4), false},
                        {state.m.data(), static_cast<int64_t>(state.m.size() * 4), false},

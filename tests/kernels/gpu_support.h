@@ -31,10 +31,10 @@ ForwardLaunch forward_launch(const Case& c, GpuState& state, bool starts_state, 
 /// The state, divided, against the oracle and the bounds of docs/numerics.md.
 std::optional<std::string> first_gpu_error(const Case& c, const GpuState& state);
 
-/// mma instructions that a launch of the forward kernel takes: (tiles of rows) x (tiles of keys
-/// between the first and the last key that any of the rows sees), worked out from the spans.
+/// Tiles of a launch of a forward kernel: (tiles of rows) x (tiles of keys between the first and
+/// the last key that any of the rows sees), worked out from the spans.
 template <class Config>
-int64_t forward_mma_count(const Case& c) {
+int64_t forward_tile_count(const Case& c) {
   int64_t tiles = 0;
   for (int64_t first = 0; first < c.shape.q_rows; first += Config::kRows) {
     int64_t low = c.shape.kv_rows, high = 0;
@@ -48,9 +48,21 @@ int64_t forward_mma_count(const Case& c) {
     }
     if (low < high) tiles += (high - 1) / Config::kKeys - low / Config::kKeys + 1;
   }
-  const int64_t per_tile =
-      int64_t{Config::kRows} * Config::kKeys * (Config::kDimQk + Config::kDimV) / (16 * 8 * 16);
-  return tiles * per_tile * c.shape.heads;
+  return tiles * c.shape.heads;
+}
+
+/// mma.m16n8k16 instructions of the launch, or wgmma, 64 rows and 16 deep, of the kernel that has
+/// them.
+template <class Config>
+int64_t forward_mma_count(const Case& c) {
+  if constexpr (HasStages<Config>) {
+    return forward_tile_count<Config>(c) * (Config::kRows / 64) * (Config::kDimQk + Config::kKeys) /
+           16;
+  } else {
+    const int64_t per_tile =
+        int64_t{Config::kRows} * Config::kKeys * (Config::kDimQk + Config::kDimV) / (16 * 8 * 16);
+    return forward_tile_count<Config>(c) * per_tile;
+  }
 }
 
 }  // namespace ring::test

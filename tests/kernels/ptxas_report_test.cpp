@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/forward.h"
+#include "kernels/cuda/hopper_forward.h"
 
 namespace ring {
 namespace {
@@ -82,7 +83,8 @@ TEST(PtxasReport, ForwardKernelsFitAsManyBlocksAsDesigned) {
   if (reports.empty()) GTEST_SKIP() << "no CUDA toolkit was found when this was configured";
   int seen = 0, seen_128 = 0;
   for (const Report& report : reports) {
-    if (report.function.find("forward_kernel") == std::string::npos) continue;
+    // The name of the kernel with its length, as mangled: not that of another which ends the same.
+    if (report.function.find("14forward_kernel") == std::string::npos) continue;
     ++seen;
     const std::vector<int> numbers = numbers_of(report.function);
     ASSERT_EQ(numbers.size(), 6U) << report.function;
@@ -100,6 +102,29 @@ TEST(PtxasReport, ForwardKernelsFitAsManyBlocksAsDesigned) {
   }
   EXPECT_GT(seen, 0);
   EXPECT_GT(seen_128, 0);
+}
+
+TEST(PtxasReport, HopperKernelsKeepTheirProductsAsynchronous) {
+  const std::vector<Report> reports = all_reports();
+  if (reports.empty()) GTEST_SKIP() << "no CUDA toolkit was found when this was configured";
+  using Config = cuda::HopperConfig<simt::Bf16, 128, 128>;
+  int seen = 0;
+  for (const Report& report : reports) {
+    if (report.function.find("hopper_forward_kernel") == std::string::npos) continue;
+    ++seen;
+    EXPECT_EQ(report.architecture, "sm_90a");
+    EXPECT_EQ(report.spilled_bytes, 0) << report.function;
+    EXPECT_LE(report.registers, Config::kRegisters) << report.function;
+  }
+  EXPECT_EQ(seen, 4);  // Head dims 64 and 128 in both dtypes.
+  constexpr int kSharedOfBlock = 227 * 1024;
+  EXPECT_LE(Config::kSharedBytes, kSharedOfBlock);
+#ifdef RING_PTXAS_REPORTS
+  // Where ptxas cannot follow the registers of a product it waits for it at once, and says so.
+  std::ifstream in(std::filesystem::path(RING_PTXAS_REPORTS) / "hopper_forward.ptxas");
+  for (std::string line; std::getline(in, line);)
+    EXPECT_EQ(line.find("serialized"), std::string::npos) << line;
+#endif
 }
 
 TEST(PtxasReport, BackwardKernelsFitAsManyBlocksAsDesigned) {

@@ -9,7 +9,7 @@ std::vector<std::string> missing_devices() {
   return {"ringscope was built without a CUDA toolkit"};
 }
 
-std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>&) {
+std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>&, AttendKernels) {
   throw Error(ErrorKind::kUnavailable, "ringscope was built without a CUDA toolkit");
 }
 

@@ -1,22 +1,61 @@
 // Which kernels a CudaRuntime launches, and how.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
 #include "core/error.h"
 #include "kernels/cuda/device/check.h"
 #include "kernels/cuda/device/cuda_runtime.h"
+#include "kernels/cuda/device/tensor_map.h"
+#include "kernels/cuda/hopper_forward.h"
 #include "kernels/cuda/state_kernels.h"
 
 namespace ring::cuda {
 
+namespace {
+
+bool is_for(const CompiledKernel& kernel, DType dtype, int dim_qk, int dim_v) {
+  return kernel.dtype == dtype && kernel.dim_qk == dim_qk && kernel.dim_v == dim_v;
+}
+
+}  // namespace
+
+const CompiledKernel* CudaRuntime::hopper_for(int device, DType dtype, int dim_qk,
+                                              int dim_v) const {
+  for (const CompiledKernel& kernel : hopper_) {
+    if (kernel.capability == facts_[static_cast<size_t>(device)].capability &&
+        is_for(kernel, dtype, dim_qk, dim_v))
+      return &kernel;
+  }
+  return nullptr;
+}
+
 const CompiledKernel* CudaRuntime::forward_for(int device, DType dtype, int dim_qk,
                                                int dim_v) const {
+  const CompiledKernel* const hopper =
+      kernels_ == AttendKernels::kMma ? nullptr : hopper_for(device, dtype, dim_qk, dim_v);
+  return hopper != nullptr ? hopper : mma_for(device, dtype, dim_qk, dim_v);
+}
+
+std::string CudaRuntime::attend_kernel(int device, DType dtype, int dim_qk, int dim_v) const {
+  const CompiledKernel* const kernel = forward_for(device, dtype, dim_qk, dim_v);
+  if (kernel == nullptr) return "none";
+  const bool is_hopper = kernel->capability != 0;
+  std::string text = fmt::format("{}, tiles of {} x {}", is_hopper ? "wgmma" : "mma.sync",
+                                 kernel->rows, kernel->keys);
+  const bool could_hopper = facts(device).capability == 90 && kernels_ != AttendKernels::kMma;
+  if (!is_hopper && could_hopper)
+    text += fmt::format(" (no wgmma kernel has head dims {} and {})", dim_qk, dim_v);
+  return text;
+}
+
+const CompiledKernel* CudaRuntime::mma_for(int device, DType dtype, int dim_qk, int dim_v) const {
   const DeviceFacts& facts = facts_[static_cast<size_t>(device)];
   const CompiledKernel* fallback = nullptr;
   for (const CompiledKernel& kernel : forward_) {
-    if (kernel.dtype != dtype || kernel.dim_qk != dim_qk || kernel.dim_v != dim_v) continue;
+    if (!is_for(kernel, dtype, dim_qk, dim_v)) continue;
     if (kernel.shared_bytes > facts.shared_bytes) continue;
     // A multiprocessor keeps 1 KB of its shared memory for every block.
     if ((kernel.shared_bytes + 1024) * kernel.blocks_per_sm <= facts.shared_sm_bytes)
@@ -70,7 +109,19 @@ void CudaRuntime::launch_one(int stream_id, const AttendCall& call) {
   RING_ASSERT(kernel != nullptr);
   const simt::LaunchShape shape{(call.params.q_rows + kernel->rows - 1) / kernel->rows, call.heads,
                                 call.batch, kernel->threads, kernel->shared_bytes};
-  launch_kernel(stream_id, *kernel, shape, call.params);
+  if (kernel->capability == 0) {
+    launch_kernel(stream_id, *kernel, shape, call.params);
+    return;
+  }
+  if (shape.grid_x == 0) return;
+  // Without keys there is nothing to describe; the kernel then copies none.
+  ForwardParams described = call.params;
+  described.kv_rows = std::max(described.kv_rows, 1);
+  const HopperTensors tensors =
+      hopper_tensors(described, call.dim_qk, call.heads, call.batch, kernel->rows, kernel->keys);
+  launch_kernel(stream_id, *kernel, shape,
+                HopperParams{encode_tensor_map(tensors.q), encode_tensor_map(tensors.k),
+                             encode_tensor_map(tensors.v), call.params});
 }
 
 void CudaRuntime::launch_one(int stream_id, const FinalizeCall& call) {
@@ -91,12 +142,57 @@ void CudaRuntime::launch_one(int stream_id, const ResetCall& call) {
                 state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
 }
 
+void CudaRuntime::launch_one(int stream_id, const NormalizeCall& call) {
+  const ResetStateParams& p = call.params;
+  launch_kernel(stream_id, state_kernel(StateKernel::kNormalize, DType::kBF16),
+                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
+void CudaRuntime::launch_one(int stream_id, const CompleteCall& call) {
+  const ResetStateParams& p = call.params;
+  launch_kernel(stream_id, state_kernel(StateKernel::kComplete, DType::kBF16),
+                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
+void CudaRuntime::launch_one(int stream_id, const AddCall& call) {
+  launch_kernel(stream_id, state_kernel(StateKernel::kAdd, DType::kBF16),
+                convert_shape(call.params.count), call.params);
+}
+
+void CudaRuntime::launch_one(int stream_id, const ClearCall& call) {
+  if (call.bytes == 0) return;
+  RING_CUDA_CHECK(cudaSetDevice(stream(stream_id).device));
+  RING_CUDA_CHECK(
+      cudaMemsetAsync(call.data, 0, static_cast<size_t>(call.bytes), stream(stream_id).handle));
+}
+
+void CudaRuntime::launch_one(int stream_id, const CopyRowsCall& call) {
+  if (call.bytes == 0 || call.rows == 0) return;
+  RING_CUDA_CHECK(cudaSetDevice(stream(stream_id).device));
+  const auto size = [](Bytes bytes) { return static_cast<size_t>(bytes); };
+  // The pitch of a single row is not looked at, but it may not be less than the row.
+  RING_CUDA_CHECK(cudaMemcpy2DAsync(call.to, size(std::max(call.to_pitch, call.bytes)), call.from,
+                                    size(std::max(call.from_pitch, call.bytes)), size(call.bytes),
+                                    size(call.rows), cudaMemcpyDeviceToDevice,
+                                    stream(stream_id).handle));
+}
+
+void CudaRuntime::require_backward(int device, DType dtype, int dim_qk, int dim_v) const {
+  const auto fits = [&](const BackwardPair& pair) {
+    return is_for(pair.rows, dtype, dim_qk, dim_v) &&
+           pair.rows.shared_bytes <= facts(device).shared_bytes;
+  };
+  if (std::any_of(backward_.begin(), backward_.end(), fits)) return;
+  throw Error(ErrorKind::kUnavailable,
+              fmt::format("no kernel has gradients of head dims {} and {} in {} on {}", dim_qk,
+                          dim_v, name(dtype), facts(device).name));
+}
+
 void CudaRuntime::launch_one(int stream_id, const BackwardCall& call) {
   const BackwardParams& p = call.params;
   for (const BackwardPair& pair : backward_) {
     const CompiledKernel& rows = pair.rows;
-    if (rows.dtype != call.dtype || rows.dim_qk != call.dim_qk || rows.dim_v != call.dim_v)
-      continue;
+    if (!is_for(rows, call.dtype, call.dim_qk, call.dim_v)) continue;
     const int row_tiles = (p.q_rows + rows.rows - 1) / rows.rows;
     const int key_tiles = (p.kv_rows + rows.keys - 1) / rows.keys;
     launch_kernel(stream_id, rows,

@@ -70,14 +70,18 @@ std::vector<std::string> missing_devices() {
   return {};
 }
 
-std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>& job) {
-  return std::make_unique<CudaRuntime>(job);
+std::unique_ptr<DeviceRuntime> make_cuda_runtime(const std::optional<NcclJob>& job,
+                                                 AttendKernels kernels) {
+  return std::make_unique<CudaRuntime>(job, kernels);
 }
 
 NcclId make_nccl_id() { return nccl_id(); }
 
-CudaRuntime::CudaRuntime(const std::optional<NcclJob>& job)
-    : forward_(forward_kernels()), backward_(backward_kernels()) {
+CudaRuntime::CudaRuntime(const std::optional<NcclJob>& job, AttendKernels kernels)
+    : kernels_(kernels),
+      forward_(forward_kernels()),
+      hopper_(hopper_forward_kernels()),
+      backward_(backward_kernels()) {
   const std::vector<std::string> missing = missing_devices();
   if (!missing.empty()) throw Error(ErrorKind::kUnavailable, missing.front());
   int count = 0;
@@ -92,6 +96,12 @@ CudaRuntime::CudaRuntime(const std::optional<NcclJob>& job)
     RING_CUDA_CHECK(cudaEventCreate(&bases_.back().handle));
     base_s_.push_back(0);
   }
+  const auto takes_wgmma = [this](const DeviceFacts& facts) {
+    return !hopper_.empty() && facts.capability == hopper_.front().capability;
+  };
+  if (kernels == AttendKernels::kWgmma && !std::all_of(facts_.begin(), facts_.end(), takes_wgmma))
+    throw Error(ErrorKind::kUnavailable, "the wgmma kernels run on compute capability 9.0 alone",
+                "choose best or mma, or build for 90a");
   enable_peers();
   if (job) comms_ = std::make_unique<NcclComms>(*job);
 }

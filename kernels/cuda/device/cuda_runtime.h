@@ -17,13 +17,15 @@ namespace ring::cuda {
 
 class CudaRuntime final : public DeviceRuntime {
  public:
-  explicit CudaRuntime(const std::optional<NcclJob>& job);
+  CudaRuntime(const std::optional<NcclJob>& job, AttendKernels kernels);
   ~CudaRuntime() override;
 
   int device_count() const override { return static_cast<int>(facts_.size()); }
   DeviceFacts facts(int device) const override { return facts_[static_cast<size_t>(device)]; }
   std::map<std::string, std::string> versions() const override;
   void require_attend(int device, DType dtype, int dim_qk, int dim_v) const override;
+  void require_backward(int device, DType dtype, int dim_qk, int dim_v) const override;
+  std::string attend_kernel(int device, DType dtype, int dim_qk, int dim_v) const override;
   std::byte* allocate(int device, Bytes bytes) override;
   void upload(std::byte* to, std::span<const std::byte> from) override;
   void download(std::span<std::byte> to, const std::byte* from) override;
@@ -56,7 +58,9 @@ class CudaRuntime final : public DeviceRuntime {
   const Stream& stream(int id) const { return streams_[static_cast<size_t>(id)]; }
   int device_of(const std::byte* at) const;
   void enable_peers();
-  /// The forward kernel for these head dims on the device, or null.
+  /// The kernel for sm_90a for these head dims, or null; of sm_80, or null; the chosen of both.
+  const CompiledKernel* hopper_for(int device, DType dtype, int dim_qk, int dim_v) const;
+  const CompiledKernel* mma_for(int device, DType dtype, int dim_qk, int dim_v) const;
   const CompiledKernel* forward_for(int device, DType dtype, int dim_qk, int dim_v) const;
   template <class Params>
   void launch_kernel(int stream, const CompiledKernel& kernel, const simt::LaunchShape& shape,
@@ -65,15 +69,21 @@ class CudaRuntime final : public DeviceRuntime {
   void launch_one(int stream, const FinalizeCall& call);
   void launch_one(int stream, const MergeCall& call);
   void launch_one(int stream, const ResetCall& call);
+  void launch_one(int stream, const NormalizeCall& call);
+  void launch_one(int stream, const CompleteCall& call);
   void launch_one(int stream, const BackwardCall& call);
+  void launch_one(int stream, const AddCall& call);
+  void launch_one(int stream, const ClearCall& call);
+  void launch_one(int stream, const CopyRowsCall& call);
   void launch_one(int stream, const DeltaCall& call);
   void launch_one(int stream, const SpinCall& call);
   /// Streams other than the first join the capture of the first, or it waits for them.
   void fork(std::span<const int> streams);
   void join(std::span<const int> streams);
 
+  AttendKernels kernels_;
   std::vector<DeviceFacts> facts_;
-  std::vector<CompiledKernel> forward_;
+  std::vector<CompiledKernel> forward_, hopper_;
   std::vector<BackwardPair> backward_;
   std::vector<Stream> streams_;
   std::vector<Event> events_, stamps_;
