@@ -291,13 +291,17 @@ void fit_gpu_machine(const std::vector<const ProbeCollector*>& collectors,
                      const GpuMachineFacts& facts, Machine& machine, Calibration& calibration) {
   describe_gpus(facts, machine);
   MachineFit fit(collectors, machine, calibration, "device");
-  fit.attention("attend", DType::kBF16, machine.attend);
-  fit.attention("attend", DType::kF16, machine.attend);
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    fit.attention("attend", dtype, machine.attend);
+    fit.attention("backward", dtype, machine.backward);
+  }
   fit.copy();
   fit.peers(facts.devices);
   fit.interference();
   fit.state_rate("merge", &Machine::merge_bytes_per_s, "merge_bytes_per_s");
   fit.state_rate("finalize", &Machine::finalize_bytes_per_s, "finalize_bytes_per_s");
+  fit.state_rate("add", &Machine::add_bytes_per_s, "add_bytes_per_s");
+  fit.state_rate("delta", &Machine::delta_bytes_per_s, "delta_bytes_per_s");
   fit.noise();
   fit.trust();
   fit.keep_samples();

@@ -63,7 +63,7 @@ class RunVerb final : public Verb {
     options.text("--carrier", carrier_, "NAME",
                  "How GPUs pass messages: copies, or exchanges over NCCL [copies]");
     options.text("--kernels", kernels_, "NAME",
-                 "Attention kernels of GPUs: best, mma or wgmma [best]");
+                 "Attention kernels of GPUs: best, mma, wgmma or cudnn [best]");
     options.count("--repeat", repeat_, "Measured runs [5]", {1, 1000});
     options.count("--warmup", warmup_, "Runs before those [1]", {0, 1000});
     options.count("--seed", seed_, "Seed of the values of Q, K and V [1]", {0});

@@ -28,6 +28,7 @@ enum class AttendKernels {
   kBest,   ///< On every device and for every head dim the fastest by design.
   kMma,    ///< mma.sync: those of sm_80, which run on all devices.
   kWgmma,  ///< wgmma: those of sm_90a, and where a head dim has none those of sm_80.
+  kCudnn,  ///< cuDNN's, to compare with, for blocks that all rows see; else those of kBest.
 };
 std::string_view name(AttendKernels kernels);
 /// Throws Error(kUsage) with the names there are.

@@ -62,6 +62,9 @@ struct GpuExecutor::Impl {
   OpStamps& stamps_of(OpId id) {
     return stamps[static_cast<size_t>(id.rank)][static_cast<size_t>(id.index)];
   }
+  const std::vector<KernelCall>& calls_of(OpId id) const {
+    return calls[static_cast<size_t>(id.rank)][static_cast<size_t>(id.index)];
+  }
   void enqueue();
   void enqueue(const Command& command);
   void compute(const Command& command);
@@ -113,6 +116,11 @@ GpuExecutor::Impl::Impl(const RingProgram& program_in, const DataSource& data,
   timeline.name = program.name;
   timeline.ranks = program.ranks();
   timeline.lanes = program.lanes;
+  for (const Command& command : plan.commands) {
+    if (command.kind != CommandKind::kCompute || !is_local(command.op.rank)) continue;
+    for (const KernelCall& call : calls_of(command.op))
+      runtime.prepare(streams[static_cast<size_t>(command.stream)], call);
+  }
   if (!options.is_captured) return;
   std::vector<int> used;
   for (int stream : streams) {
@@ -226,8 +234,7 @@ void GpuExecutor::Impl::compute(const Command& command) {
 }
 
 void GpuExecutor::Impl::launch_calls(int stream, OpId op) {
-  for (const KernelCall& call : calls[static_cast<size_t>(op.rank)][static_cast<size_t>(op.index)])
-    runtime.launch(stream, call);
+  for (const KernelCall& call : calls_of(op)) runtime.launch(stream, call);
 }
 
 void GpuExecutor::Impl::copy(int stream, const Pieces& to, const Pieces& from) {

@@ -38,6 +38,17 @@ constexpr AttendShape kShapes[] = {
     {12288, 3072, 16, 4, 64, "causal", true}, {8192, 4096, 8, 8, 128, "causal", true},
 };
 
+// The backward pass takes 2.5 times the flops: fewer shapes.
+constexpr AttendShape kBackwardShapes[] = {
+    {512, 128, 8, 8, 128, "full", false},     {1024, 512, 8, 8, 128, "causal", false},
+    {2048, 1024, 16, 4, 128, "full", false},  {4096, 1024, 16, 16, 128, "causal", false},
+    {8192, 2048, 16, 16, 128, "full", false}, {1024, 256, 8, 8, 64, "full", false},
+    {512, 256, 8, 8, 64, "causal", false},    {1024, 128, 16, 4, 128, "causal", false},
+    {2048, 512, 16, 16, 64, "causal", false}, {4096, 2048, 32, 8, 64, "causal", false},
+    {8192, 4096, 16, 16, 64, "full", false},  {2048, 256, 32, 32, 128, "full", false},
+    {3072, 768, 24, 8, 128, "causal", true},  {6144, 3072, 16, 4, 64, "full", true},
+};
+
 Problem problem_of(const AttendShape& shape, DType dtype) {
   Problem problem;
   problem.heads = shape.heads;
@@ -63,6 +74,23 @@ GpuProbe attend_probe(const AttendShape& shape, DType dtype) {
                                   shape.tokens, shape.block, shape.head_dim, name(dtype));
   probe.probe.program = plan(problem_of(shape, dtype), single_rank(shape.block));
   probe.devices = {0};
+  return probe;
+}
+
+/// Backward; on two ranks gradients travel and are added up.
+GpuProbe backward_probe(const AttendShape& shape, DType dtype, std::vector<int> devices) {
+  Problem problem = problem_of(shape, dtype);
+  problem.pass = Pass::kBackward;
+  Tuning tuning = single_rank(shape.block);
+  tuning.ranks = static_cast<int>(devices.size());
+  tuning.backward = BackwardMoves::kKeys;
+  GpuProbe probe;
+  if (devices.size() > 1) probe.probe.kind = ProbeKind::kGradients;
+  probe.probe.is_held_out = shape.is_held_out;
+  probe.probe.label = fmt::format("backward, {} tokens in blocks of {}, head dim {}, {}",
+                                  shape.tokens, shape.block, shape.head_dim, name(dtype));
+  probe.probe.program = plan(problem, tuning);
+  probe.devices = std::move(devices);
   return probe;
 }
 
@@ -148,9 +176,16 @@ std::vector<GpuProbe> gpu_probe_programs(int devices, Tokens largest_tokens) {
     for (const AttendShape& shape : kShapes) {
       if (shape.tokens <= largest_tokens) probes.push_back(attend_probe(shape, dtype));
     }
+    for (const AttendShape& shape : kBackwardShapes) {
+      if (shape.tokens <= largest_tokens) probes.push_back(backward_probe(shape, dtype, {0}));
+    }
   }
   for (const Tokens tokens : {Tokens{512}, Tokens{2048}, Tokens{8192}}) {
     if (tokens <= largest_tokens) probes.push_back(merge_probe(tokens));
+  }
+  for (const AttendShape& shape : {kBackwardShapes[1], kBackwardShapes[3]}) {
+    if (shape.tokens <= largest_tokens)
+      probes.push_back(backward_probe(shape, DType::kBF16, {0, devices > 1 ? 1 : 0}));
   }
   const auto sizes = {Bytes{4} << 10, Bytes{64} << 10, Bytes{512} << 10,
                       Bytes{4} << 20, Bytes{32} << 20, Bytes{128} << 20};

@@ -70,16 +70,18 @@ std::string_view name(AttendKernels kernels) {
       return "mma";
     case AttendKernels::kWgmma:
       return "wgmma";
+    case AttendKernels::kCudnn:
+      return "cudnn";
   }
   return "";
 }
 
 AttendKernels parse_attend_kernels(std::string_view text) {
   for (const AttendKernels kernels :
-       {AttendKernels::kBest, AttendKernels::kMma, AttendKernels::kWgmma}) {
+       {AttendKernels::kBest, AttendKernels::kMma, AttendKernels::kWgmma, AttendKernels::kCudnn}) {
     if (text == name(kernels)) return kernels;
   }
-  throw_usage(fmt::format("--kernels {} is unknown", text), "best, mma or wgmma");
+  throw_usage(fmt::format("--kernels {} is unknown", text), "best, mma, wgmma or cudnn");
 }
 
 Carrier parse_carrier(std::string_view text) {

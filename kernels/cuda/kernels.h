@@ -36,8 +36,7 @@ struct BackwardPair {
 };
 std::vector<BackwardPair> backward_kernels();
 
-/// finalize<dtype>, row_delta<dtype>, narrow_all<dtype>, widen_all<dtype>; the others take any
-/// dtype.
+/// finalize, row_delta, absorb_output, narrow_all and widen_all of the dtype; the others take any.
 enum class StateKernel {
   kFinalize,
   kMergeState,
@@ -48,7 +47,8 @@ enum class StateKernel {
   kWiden,
   kNormalize,
   kComplete,
-  kAdd
+  kAdd,
+  kAbsorb,
 };
 CompiledKernel state_kernel(StateKernel kernel, DType dtype);
 

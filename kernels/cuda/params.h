@@ -121,6 +121,17 @@ struct ResetStateParams {
   int32_t rows = 0, dim_v = 0;
 };
 
+/// `to` becomes the state of its keys and of those of another kernel's result: out (batch, head,
+/// row, dim_v) in the model dtype, lse (batch, head, row) natural log; strides of both in rows.
+struct AbsorbParams {
+  StateView to;
+  const uint16_t* out = nullptr;
+  const float* lse = nullptr;
+  int64_t batch_stride = 0, head_stride = 0;
+  int32_t rows = 0, dim_v = 0;
+  int32_t starts_state = 0;  ///< 1: the state is not read, it begins here.
+};
+
 /// to += from, `count` elements, a multiple of 8.
 struct AddParams {
   float* to = nullptr;

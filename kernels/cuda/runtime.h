@@ -141,6 +141,9 @@ class DeviceRuntime {
   virtual void stamp(int stream, int stamp) = 0;
   virtual void copy(int stream, std::byte* to, const std::byte* from, Bytes bytes) = 0;
   virtual void launch(int stream, const KernelCall& call) = 0;
+  /// Takes what launching the call in the stream will need, memory above all: while calls are
+  /// captured none can be taken.
+  virtual void prepare(int, const KernelCall&) {}
   /// Sends and receives of one group, each in the stream of its rank; `streams` by part.
   virtual void exchange(std::span<const ExchangePart> parts, std::span<const int> streams) = 0;
 

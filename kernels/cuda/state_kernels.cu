@@ -47,6 +47,12 @@ __global__ void __launch_bounds__(kStateThreads)
 }
 template <class Element>
 __global__ void __launch_bounds__(kStateThreads)
+    absorb_kernel(const __grid_constant__ AbsorbParams params) {
+  DeviceLane lane;
+  absorb_output<Element>(lane, params);
+}
+template <class Element>
+__global__ void __launch_bounds__(kStateThreads)
     delta_kernel(const __grid_constant__ DeltaParams params) {
   DeviceLane lane;
   row_delta<Element>(lane, params);
@@ -100,6 +106,8 @@ const void* function_of(StateKernel kernel) {
       return pointer(&complete_kernel);
     case StateKernel::kAdd:
       return pointer(&add_kernel);
+    case StateKernel::kAbsorb:
+      return pointer(&absorb_kernel<Element>);
   }
   return nullptr;
 }

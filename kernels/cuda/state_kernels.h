@@ -139,6 +139,37 @@ RING_DEVICE void merge_output(Lane& lane, const MergeOutputParams& p) {
   if (at.element == 0) lane.store_global(p.to_lse + at.row, top + lane.log(sum));
 }
 
+template <class Element, class Lane>
+RING_DEVICE void absorb_output(Lane& lane, const AbsorbParams& p) {
+  const StatePlace at = state_place(lane, p.rows, p.dim_v);
+  const int64_t to = first_row_of(lane, p.to) + at.row;
+  const int64_t from = lane.block_z() * p.batch_stride + lane.block_y() * p.head_stride + at.row;
+  float m = -INFINITY, l = 0, lse = -INFINITY;
+  if (at.is_there) {
+    lse = lane.load_global(p.lse + from);
+    if (p.starts_state == 0) {
+      m = lane.load_global(p.to.m + to);
+      l = lane.load_global(p.to.l + to);
+    }
+  }
+  lane.sync_warp();  // All of a row's threads have read what one of them is about to change.
+  if (!at.is_there) return;
+  const float other = lse * kLog2e, top = fmaxf(m, other), shift = top == -INFINITY ? 0.0F : top;
+  const float keep = lane.exp2(m - shift), add = lane.exp2(other - shift);
+  const auto words =
+      lane.load_global(reinterpret_cast<const simt::Words4*>(p.out + from * p.dim_v + at.element));
+  const simt::Float2 a = lane.unpack(Element{}, words.x), b = lane.unpack(Element{}, words.y);
+  const simt::Float2 c = lane.unpack(Element{}, words.z), d = lane.unpack(Element{}, words.w);
+  float* const u = p.to.u + to * p.dim_v + at.element;
+  const Eight own = l > 0 ? load_eight(lane, u) : Eight{};
+  store_eight(lane, u,
+              {blend(keep, own.low, add, {a.x, a.y, b.x, b.y}),
+               blend(keep, own.high, add, {c.x, c.y, d.x, d.y})});
+  if (at.element != 0) return;
+  lane.store_global(p.to.m + to, top);
+  lane.store_global(p.to.l + to, keep * l + add);
+}
+
 /// One warp a row, 8 elements a lane.
 template <class Element, class Lane>
 RING_DEVICE void row_delta(Lane& lane, const DeltaParams& p) {

@@ -11,11 +11,13 @@
 
 #include "core/error.h"
 #include "core/program_text.h"
+#include "kernels/cuda/backward.h"
 #include "kernels/cuda/host_kernels.h"
 #include "kernels/cuda/host_runtime.h"
 #include "kernels/cuda/rank_tensors.h"
 #include "kernels/cuda/state_kernels.h"
 #include "kernels/simt/host_lane.h"
+#include "tests/kernels/backward_fixture.h"
 #include "tests/kernels/executor_fixture.h"
 #include "tests/kernels/gpu_forward_inl.h"
 #include "tests/kernels/gpu_ring_support.h"
@@ -193,8 +195,72 @@ void run_emulated(const KernelCall& call) {
     options.shape =
         state_shape(merge->params.rows, merge->heads, merge->batch, merge->params.dim_v);
     simt::launch(options, [&](HostLane& lane) { merge_state(lane, merge->params); });
+  } else if (const auto* backward = std::get_if<BackwardCall>(&call)) {
+    using Config = BackwardConfig<simt::Bf16, 64, 64, 32, 32, 2>;
+    const BackwardParams& p = backward->params;
+    options.shape = backward_rows_shape<Config>(p, backward->heads, backward->batch);
+    simt::launch(options, [&](HostLane& lane) { BackwardRows<Config>::run(lane, p); });
+    options.shape = backward_keys_shape<Config>(p, backward->heads / p.group, backward->batch);
+    simt::launch(options, [&](HostLane& lane) { BackwardKeys<Config>::run(lane, p); });
+  } else if (const auto* delta = std::get_if<DeltaCall>(&call)) {
+    options.shape = delta_shape(delta->params.rows, delta->heads, delta->batch);
+    simt::launch(options, [&](HostLane& lane) { row_delta<simt::Bf16>(lane, delta->params); });
+  } else if (const auto* add = std::get_if<AddCall>(&call)) {
+    options.shape = convert_shape(add->params.count);
+    simt::launch(options, [&](HostLane& lane) { add_all(lane, add->params); });
+  } else if (const auto* normal = std::get_if<NormalizeCall>(&call)) {
+    options.shape = state_shape(normal->params.rows, normal->heads, normal->batch, 64);
+    simt::launch(options, [&](HostLane& lane) { normalize_state(lane, normal->params); });
+  } else if (const auto* whole = std::get_if<CompleteCall>(&call)) {
+    options.shape = state_shape(whole->params.rows, whole->heads, whole->batch, 64);
+    simt::launch(options, [&](HostLane& lane) { complete_state(lane, whole->params); });
   } else {
     run_on_host(call);
+  }
+}
+
+// Both passes of a ring, and partial results on their way, by the kernels that a GPU would run.
+TEST(GpuExecutor, BothPassesOfTheRealKernelsMatchTheOracle) {
+  Problem problem = problem_of(70, "causal");
+  problem.head_dim = problem.head_dim_v = 64;
+  problem.pass = Pass::kForwardBackward;
+  const SeededData data(6);
+  const auto want = testing_support::oracle_gradients(problem, data);
+  for (const BackwardMoves moves : {BackwardMoves::kKeys, BackwardMoves::kQueries}) {
+    Tuning tuning = tuning_of(2);
+    tuning.block_tokens = 20;
+    tuning.backward = moves;
+    const RingProgram program = plan(problem, tuning);
+    HostRuntimeOptions options;
+    options.kernels = run_emulated;
+    HostRuntime runtime(options);
+    GpuExecutor executor(program, data, runtime);
+    executor.run();
+    const auto have = testing_support::gather_gradients(executor, problem);
+    // P, dS and the output are rounded to bf16.
+    EXPECT_LT(testing_support::relative_rms(have.dq, want.dq), 2 * 0x1p-8);
+    EXPECT_LT(testing_support::relative_rms(have.dk, want.dk), 2 * 0x1p-8);
+    EXPECT_LT(testing_support::relative_rms(have.dv, want.dv), 2 * 0x1p-8);
+  }
+}
+
+TEST(GpuExecutor, PartialResultsOfTheRealKernelsMatchTheOracle) {
+  Problem problem = problem_of(50, "causal");
+  problem.head_dim = problem.head_dim_v = 64;
+  const SeededData data(7);
+  const Output want = oracle(problem, data);
+  for (const char* strategy : {"pass-q", "ulysses"}) {
+    Tuning tuning = tuning_of(2, strategy);
+    tuning.block_tokens = 20;
+    const RingProgram program = plan(problem, tuning);
+    HostRuntimeOptions options;
+    options.kernels = run_emulated;
+    HostRuntime runtime(options);
+    GpuExecutor executor(program, data, runtime);
+    executor.run();
+    const Output have = gather(executor, problem);
+    EXPECT_LT(testing_support::relative_rms(have.out, want.out), 2 * 0x1p-8);
+    for (size_t i = 0; i < want.lse.size(); ++i) EXPECT_NEAR(have.lse[i], want.lse[i], 1e-4);
   }
 }
 

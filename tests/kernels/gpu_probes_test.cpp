@@ -14,19 +14,29 @@ namespace {
 
 constexpr double kLaunch_s = 40e-6, kPairDim_s = 2e-12;
 
-// Attention takes a launch and a time a visible pair and dim; the rest takes none.
+/// Of one head and one batch element.
+template <class Params>
+double visible_pairs(const Params& p) {
+  if (p.spans == nullptr) return static_cast<double>(p.q_rows) * p.kv_rows;
+  double pairs = 0;
+  for (int row = 0; row < p.q_rows; ++row)
+    pairs += std::max(p.spans[row].end - p.spans[row].begin, 0);
+  return pairs;
+}
+
+// Attention takes a launch and a time a visible pair and dim, backward so many times as much; the
+// rest takes none.
+constexpr double kBackwardFactor = 2.5;
 void take_time(const KernelCall& call) {
-  const auto* const attend = std::get_if<AttendCall>(&call);
-  if (attend == nullptr) return;
-  const ForwardParams& p = attend->params;
-  double pairs = static_cast<double>(p.q_rows) * p.kv_rows;
-  if (p.spans != nullptr) {
-    pairs = 0;
-    for (int row = 0; row < p.q_rows; ++row)
-      pairs += std::max(p.spans[row].end - p.spans[row].begin, 0);
-  }
-  const double seconds =
-      kLaunch_s + pairs * attend->heads * (attend->dim_qk + attend->dim_v) * kPairDim_s;
+  double seconds = 0;
+  const auto time_of = [](const auto& it, double factor) {
+    return kLaunch_s +
+           factor * visible_pairs(it.params) * it.heads * (it.dim_qk + it.dim_v) * kPairDim_s;
+  };
+  if (const auto* const attend = std::get_if<AttendCall>(&call)) seconds = time_of(*attend, 1);
+  if (const auto* const backward = std::get_if<BackwardCall>(&call))
+    seconds = time_of(*backward, kBackwardFactor);
+  if (seconds == 0) return;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds * 0.8));
   while (std::chrono::steady_clock::now() < end) {
@@ -72,6 +82,11 @@ TEST(GpuProbesTimed, FitsWhatTheDevicesTake) {
     op.visible_pairs = 1024 * 512;
     const double want = kLaunch_s + 1024.0 * 512 * 16 * 256 * kPairDim_s;
     EXPECT_NEAR(attend_seconds(machine.attend.at(dtype), problem, op), want, 0.3 * want);
+    ASSERT_TRUE(machine.backward.contains(dtype));
+    op.kind = OpKind::kBackward;
+    const double backward = kLaunch_s + kBackwardFactor * 1024.0 * 512 * 16 * 256 * kPairDim_s;
+    EXPECT_NEAR(backward_seconds(machine.backward.at(dtype), problem, op), backward,
+                0.3 * backward);
   }
   options.interrupt = nullptr;
 }

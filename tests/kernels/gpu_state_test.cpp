@@ -144,6 +144,121 @@ TEST(GpuState, ResetIsTheEmptyState) {
   EXPECT_EQ(state, GpuState(shape));
 }
 
+// A partial result travels as u and m: its l is known from them.
+TEST(GpuState, PartialResultsComeBackWhole) {
+  for (const int dim : {64, 96, 256}) {
+    const cpu::AttendShape shape = shape_of(23, 3, dim);
+    const GpuState before = random_state(shape, 6);
+    GpuState state = before;
+    const cuda::ResetStateParams p{state.view(shape), 23, dim};
+    const auto options = options_of(cuda::state_shape(23, 3, 1, dim));
+    launch(options, [&](HostLane& lane) { cuda::normalize_state(lane, p); });
+    const GpuState normal = state;
+    state.l.assign(state.l.size(), 7.0F);  // What did not travel.
+    launch(options, [&](HostLane& lane) { cuda::complete_state(lane, p); });
+    EXPECT_EQ(state, normal);
+    for (size_t row = 0; row < state.m.size(); ++row) {
+      const double l = static_cast<double>(before.l[row]);
+      if (l == 0) {
+        EXPECT_EQ(state.l[row], 0.0F);
+        EXPECT_EQ(state.m[row], before.m[row]);
+        continue;
+      }
+      const double m = static_cast<double>(before.m[row]) + std::log2(l);
+      EXPECT_NEAR(static_cast<double>(state.m[row]), m, 0x1p-22 * (std::fabs(m) + 30));
+      for (size_t d = 0; d < static_cast<size_t>(dim); ++d) {
+        const size_t at = row * static_cast<size_t>(dim) + d;
+        const double u = static_cast<double>(before.u[at]) / l;
+        EXPECT_NEAR(static_cast<double>(state.u[at]), u, 0x1p-22 * std::fabs(u));
+      }
+    }
+  }
+}
+
+// A state and another kernel's result of further keys, against the two merged in fp64.
+TEST(GpuState, ResultsOfOtherKernelsAreAbsorbed) {
+  constexpr int kRows = 21, kHeads = 2, kDim = 64;
+  const cpu::AttendShape shape = shape_of(kRows, kHeads, kDim);
+  for (const bool starts : {false, true}) {
+    const GpuState before = random_state(shape, 12);
+    GpuState state = before;
+    std::mt19937_64 random(2);
+    std::normal_distribution<float> normal;
+    std::vector<uint16_t> out(kRows * kHeads * kDim);
+    std::vector<float> lse(kRows * kHeads);
+    for (uint16_t& value : out) value = simt::narrow(Bf16{}, normal(random));
+    for (float& value : lse) value = random() % 4 == 0 ? kNone : 10 * normal(random);
+    const cuda::AbsorbParams p{state.view(shape), out.data(), lse.data(), 0, kRows, kRows, kDim,
+                               starts ? 1 : 0};
+    launch(options_of(cuda::state_shape(kRows, kHeads, 1, kDim)),
+           [&](HostLane& lane) { cuda::absorb_output<Bf16>(lane, p); });
+    for (size_t row = 0; row < lse.size(); ++row) {
+      const double other = static_cast<double>(lse[row]) / std::log(2.0);
+      const double m = starts ? -HUGE_VAL : static_cast<double>(before.m[row]);
+      const double top = std::max(m, other);
+      const double keep = std::isinf(m) ? 0 : std::exp2(m - top);
+      const double add = std::isinf(other) ? 0 : std::exp2(other - top);
+      const double l = keep * (starts ? 0 : static_cast<double>(before.l[row])) + add;
+      EXPECT_NEAR(static_cast<double>(state.l[row]), l, 0x1p-18 * (l + 1));
+      for (size_t d = 0; d < kDim; ++d) {
+        const size_t at = row * kDim + d;
+        const double old = starts ? 0 : static_cast<double>(before.u[at]);
+        const double u = keep * old + add * static_cast<double>(simt::widen(Bf16{}, out[at]));
+        EXPECT_NEAR(static_cast<double>(state.u[at]), u, 0x1p-17 * (std::fabs(old) + 4));
+      }
+    }
+  }
+}
+
+TEST(GpuState, SumsOfGradientsAreAdded) {
+  constexpr int64_t kCount = 8 * 301;
+  std::vector<float> to(kCount), from(kCount), want(kCount);
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i] = static_cast<float>(i);
+    from[i] = static_cast<float>(3 * i + 1);
+    want[i] = to[i] + from[i];
+  }
+  launch(options_of(cuda::convert_shape(kCount)), [&](HostLane& lane) {
+    cuda::add_all(lane, {to.data(), from.data(), kCount});
+  });
+  EXPECT_EQ(to, want);
+}
+
+// delta in the order (row, head) of what travels, with lse brought from (head, row) beside it.
+TEST(GpuState, DeltaBringsTheLogarithmsAlong) {
+  constexpr int kRows = 9, kHeads = 3, kDim = 64;
+  std::vector<uint16_t> out(kRows * kHeads * kDim), d_out(out.size());
+  std::vector<double> want(kRows * kHeads);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float a = static_cast<float>(i % 7) - 3, b = static_cast<float>(i % 5) - 2;
+    out[i] = simt::narrow(Bf16{}, a);
+    d_out[i] = simt::narrow(Bf16{}, b);
+    want[i / kDim] += static_cast<double>(a) * static_cast<double>(b);
+  }
+  std::vector<float> lse(kRows * kHeads), delta(lse.size()), copied(lse.size());
+  for (size_t i = 0; i < lse.size(); ++i) lse[i] = static_cast<float>(i);
+  cuda::DeltaParams p;
+  p.out = {out.data(), 0, kHeads * kDim, kDim};
+  p.d_out = {d_out.data(), 0, kHeads * kDim, kDim};
+  p.delta = delta.data();
+  p.head_stride = 1;
+  p.row_stride = kHeads;
+  p.rows = kRows;
+  p.dim_v = kDim;
+  p.lse = lse.data();
+  p.lse_head_stride = kRows;
+  p.lse_copy = copied.data();
+  launch(options_of(cuda::delta_shape(kRows, kHeads, 1)),
+         [&](HostLane& lane) { cuda::row_delta<Bf16>(lane, p); });
+  for (size_t row = 0; row < kRows; ++row) {
+    for (size_t head = 0; head < kHeads; ++head) {
+      const size_t at = row * kHeads + head;
+      EXPECT_EQ(static_cast<double>(delta[at]), want[at]);
+      EXPECT_EQ(copied[at], lse[head * kRows + row]);
+    }
+  }
+}
+
 TEST(GpuState, ConversionsRoundToNearestAndMoveEveryByteOnce) {
   constexpr int64_t kCount = 8 * 300;
   std::vector<float> wide(kCount), back(kCount);

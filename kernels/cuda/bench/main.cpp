@@ -129,15 +129,34 @@ double median_seconds(DeviceRuntime& runtime, int stream, const KernelCall& call
   return median(seconds);
 }
 
-void print_row(const Shape& shape) {
-  const std::unique_ptr<DeviceRuntime> runtime = make_cuda_runtime();
-  const int stream = runtime->create_stream(0, false);
-  const Workload load(*runtime, shape);
-  const double forward_s = median_seconds(*runtime, stream, load.forward());
-  const double backward_s = median_seconds(*runtime, stream, load.backward());
-  fmt::print("| {} | {} | {} | {:.0f} | {:.0f} |\n", shape.dim, shape.is_causal ? "causal" : "full",
-             shape.seq, load.forward_flops() / forward_s * 1e-12,
-             2.5 * load.forward_flops() / backward_s * 1e-12);
+/// The kernels that this device takes.
+std::vector<AttendKernels> kernels_here() {
+  const auto runtime = make_cuda_runtime();
+  constexpr int kDim = 128;
+  const std::string best = runtime->attend_kernel(0, DType::kBF16, kDim, kDim);
+  std::vector<AttendKernels> kernels = {AttendKernels::kMma};
+  if (best.rfind("wgmma", 0) == 0) kernels.push_back(AttendKernels::kWgmma);
+  if (runtime->versions().contains("cudnn")) kernels.push_back(AttendKernels::kCudnn);
+  return kernels;
+}
+
+void print_row(const Shape& shape, const std::vector<AttendKernels>& kernels) {
+  fmt::print("| {} | {} | {}", shape.dim, shape.is_causal ? "causal" : "full", shape.seq);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const std::unique_ptr<DeviceRuntime> runtime = make_cuda_runtime(std::nullopt, kernels[i]);
+    const int stream = runtime->create_stream(0, false);
+    const Workload load(*runtime, shape);
+    // cuDNN takes blocks that all rows see; a masked one would be timed by the own kernels.
+    if (kernels[i] == AttendKernels::kCudnn && shape.is_causal) {
+      fmt::print(" | -");
+    } else {
+      const double forward_s = median_seconds(*runtime, stream, load.forward());
+      fmt::print(" | {:.0f}", load.forward_flops() / forward_s * 1e-12);
+    }
+    if (i + 1 < kernels.size()) continue;
+    const double backward_s = median_seconds(*runtime, stream, load.backward());
+    fmt::print(" | {:.0f} |\n", 2.5 * load.forward_flops() / backward_s * 1e-12);
+  }
   std::fflush(stdout);
 }
 
@@ -145,10 +164,18 @@ int run() {
   const auto runtime = make_cuda_runtime();
   for (const auto& [name, text] : runtime->versions()) fmt::print("{}: {}\n", name, text);
   fmt::print("\nbf16, median of {} launches, TFLOP/s\n\n", kRepeats);
-  fmt::print("| head dim | mask | tokens | forward | backward |\n|---|---|---|---|---|\n");
+  const std::vector<AttendKernels> kernels = kernels_here();
+  std::string head = "| head dim | mask | tokens", rule = "|---|---|---|---|";
+  for (const AttendKernels it : kernels) {
+    head += fmt::format(" | forward, {}", name(it));
+    rule += "---|";
+  }
+  fmt::print("{} | backward |\n{}\n", head, rule);
   for (const int dim : {64, 128}) {
     for (const bool is_causal : {false, true}) {
-      for (const int64_t seq : {1024, 4096, 16384, 32768}) print_row({seq, dim, is_causal});
+      for (const int64_t seq : {1024, 4096, 16384, 32768}) {
+        print_row({seq, dim, is_causal}, kernels);
+      }
     }
   }
   return 0;

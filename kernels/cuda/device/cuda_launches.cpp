@@ -43,8 +43,10 @@ std::string CudaRuntime::attend_kernel(int device, DType dtype, int dim_qk, int 
   const CompiledKernel* const kernel = forward_for(device, dtype, dim_qk, dim_v);
   if (kernel == nullptr) return "none";
   const bool is_hopper = kernel->capability != 0;
-  std::string text = fmt::format("{}, tiles of {} x {}", is_hopper ? "wgmma" : "mma.sync",
-                                 kernel->rows, kernel->keys);
+  std::string text;
+  if (kernels_ == AttendKernels::kCudnn) text = "cuDNN where all rows see the block, else ";
+  text += fmt::format("{}, tiles of {} x {}", is_hopper ? "wgmma" : "mma.sync", kernel->rows,
+                      kernel->keys);
   const bool could_hopper = facts(device).capability == 90 && kernels_ != AttendKernels::kMma;
   if (!is_hopper && could_hopper)
     text += fmt::format(" (no wgmma kernel has head dims {} and {})", dim_qk, dim_v);
@@ -103,7 +105,41 @@ void CudaRuntime::launch(int stream_id, const KernelCall& call) {
   std::visit([&](const auto& one) { launch_one(stream_id, one); }, call);
 }
 
+bool CudaRuntime::is_for_cudnn(const AttendCall& call) const {
+  return kernels_ == AttendKernels::kCudnn && call.params.spans == nullptr &&
+         call.params.q_rows > 0 && call.params.kv_rows > 0;
+}
+
+void CudaRuntime::prepare(int stream_id, const KernelCall& call) {
+  const auto* const attend = std::get_if<AttendCall>(&call);
+  if (attend == nullptr || !is_for_cudnn(*attend)) return;
+  RING_CUDA_CHECK(cudaSetDevice(stream(stream_id).device));
+  cudnn_.try_emplace(stream_id, stream(stream_id).handle).first->second.prepare(*attend);
+}
+
+void CudaRuntime::launch_cudnn(int stream_id, const AttendCall& call) {
+  if (!is_capturing_) prepare(stream_id, call);
+  RING_CUDA_CHECK(cudaSetDevice(stream(stream_id).device));
+  CudnnAttention& cudnn = cudnn_.at(stream_id);
+  cudnn.run(call);
+  AbsorbParams p;
+  p.to = call.params.state;
+  p.out = cudnn.out();
+  p.lse = cudnn.lse();
+  p.head_stride = call.params.q_rows;
+  p.batch_stride = p.head_stride * call.heads;
+  p.rows = call.params.q_rows;
+  p.dim_v = call.dim_v;
+  p.starts_state = call.params.starts_state;
+  launch_kernel(stream_id, state_kernel(StateKernel::kAbsorb, call.dtype),
+                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
 void CudaRuntime::launch_one(int stream_id, const AttendCall& call) {
+  if (is_for_cudnn(call)) {
+    launch_cudnn(stream_id, call);
+    return;
+  }
   const CompiledKernel* const kernel =
       forward_for(stream(stream_id).device, call.dtype, call.dim_qk, call.dim_v);
   RING_ASSERT(kernel != nullptr);

@@ -102,6 +102,9 @@ CudaRuntime::CudaRuntime(const std::optional<NcclJob>& job, AttendKernels kernel
   if (kernels == AttendKernels::kWgmma && !std::all_of(facts_.begin(), facts_.end(), takes_wgmma))
     throw Error(ErrorKind::kUnavailable, "the wgmma kernels run on compute capability 9.0 alone",
                 "choose best or mma, or build for 90a");
+  if (kernels == AttendKernels::kCudnn && CudnnAttention::version().empty())
+    throw Error(ErrorKind::kUnavailable, "no cuDNN of version 9.13 or later was found",
+                "choose best, mma or wgmma");
   enable_peers();
   if (job) comms_ = std::make_unique<NcclComms>(*job);
 }
@@ -110,6 +113,7 @@ CudaRuntime::~CudaRuntime() {
   // Errors of the end are of no use to anybody.
   for (const Graph& graph : graphs_) cudaGraphExecDestroy(graph.handle);
   comms_.reset();
+  cudnn_.clear();
   for (const auto* list : {&events_, &stamps_, &bases_}) {
     for (const Event& event : *list) cudaEventDestroy(event.handle);
   }
@@ -139,6 +143,7 @@ std::map<std::string, std::string> CudaRuntime::versions() const {
                                               {"gpu count", std::to_string(facts_.size())},
                                               {"cuda driver", version_text(driver)},
                                               {"cuda runtime", version_text(runtime)}};
+  if (const std::string cudnn = CudnnAttention::version(); !cudnn.empty()) facts["cudnn"] = cudnn;
   if (const std::string nccl = nccl_version(); !nccl.empty()) facts["nccl"] = nccl;
   return facts;
 }

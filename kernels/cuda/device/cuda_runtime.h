@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/device/cudnn_attention.h"
 #include "kernels/cuda/device/nccl_comms.h"
 #include "kernels/cuda/kernels.h"
 
@@ -37,6 +38,7 @@ class CudaRuntime final : public DeviceRuntime {
   void stamp(int stream, int stamp) override;
   void copy(int stream, std::byte* to, const std::byte* from, Bytes bytes) override;
   void launch(int stream, const KernelCall& call) override;
+  void prepare(int stream, const KernelCall& call) override;
   void exchange(std::span<const ExchangePart> parts, std::span<const int> streams) override;
   void synchronize() override;
   int capture(std::span<const int> streams, const std::function<void()>& enqueue) override;
@@ -77,6 +79,8 @@ class CudaRuntime final : public DeviceRuntime {
   void launch_one(int stream, const CopyRowsCall& call);
   void launch_one(int stream, const DeltaCall& call);
   void launch_one(int stream, const SpinCall& call);
+  bool is_for_cudnn(const AttendCall& call) const;
+  void launch_cudnn(int stream, const AttendCall& call);
   /// Streams other than the first join the capture of the first, or it waits for them.
   void fork(std::span<const int> streams);
   void join(std::span<const int> streams);
@@ -93,6 +97,7 @@ class CudaRuntime final : public DeviceRuntime {
   double clock_uncertainty_s_ = 0;
   std::map<const std::byte*, std::pair<Bytes, int>> memory_;  ///< Begin: size and device.
   std::unique_ptr<NcclComms> comms_;
+  std::map<int, CudnnAttention> cudnn_;  ///< By stream.
   bool is_capturing_ = false;
   struct Graph {
     cudaGraphExec_t handle = nullptr;
