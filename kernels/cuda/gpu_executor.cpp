@@ -17,7 +17,12 @@ namespace {
 
 /// What no kernel does, or no process can look up.
 void require_ops(const RingProgram& program, bool has_foreign) {
+  const bool is_backward = has_backward(program.problem.pass);
   for (const RankProgram& rank : program.rank_programs) {
+    if (is_backward && !rank.storage.shaped_buffers.empty())
+      throw Error(ErrorKind::kUnavailable,
+                  "GPUs do not run the backward pass of " + program.tuning.strategy + " yet",
+                  "that of strategies that pass K and V runs");
     for (const Op& op : rank.ops) {
       if (op.kind == OpKind::kAttend && op.method == AttendMethod::kNaive)
         throw Error(ErrorKind::kUnavailable, "GPUs do not run " + program.tuning.strategy,

@@ -112,6 +112,7 @@ RankTensors::Buffer RankTensors::shaped_buffer(const BufferShape& shape) {
     case Payload::kQuerySide:
     case Payload::kKeyGradients:
     case Payload::kQueryGradients:
+    case Payload::kOutputGradient:
       throw_usage("a partial result lies in a state, not in a buffer");
   }
   return buffer;
@@ -177,6 +178,7 @@ RankTensors::View RankTensors::view(Payload payload, int part, int32_t index) co
     case Payload::kQuerySide:
     case Payload::kKeyGradients:
     case Payload::kQueryGradients:
+    case Payload::kOutputGradient:
       break;
   }
   RING_ASSERT(false);
