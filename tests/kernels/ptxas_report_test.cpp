@@ -70,7 +70,7 @@ TEST(PtxasReport, KernelsOfAllArchitecturesSpillNothingThatMatters) {
   std::map<std::string, int> by_architecture;
   for (const Report& report : reports) {
     ++by_architecture[report.architecture];
-    // A word that lives through the main loop without being used in it may wait in memory.
+    // Two words wait in memory while the state is loaded, before the main loop (D 128 on sm_90).
     EXPECT_LE(report.spilled_bytes, 24) << report.function << " for " << report.architecture;
     EXPECT_GT(report.registers, 0) << report.function;
   }
