@@ -36,6 +36,9 @@ Bytes payload_bytes(const Problem& problem, Payload payload, HeadRange query_hea
     case Payload::kPartial:
       per_head = (problem.head_dim_v + 1) * kFloat;
       break;
+    case Payload::kState:
+      per_head = (problem.head_dim_v + 2) * kFloat;
+      break;
     case Payload::kOutput:
     case Payload::kOutputGradient:
       per_head = problem.head_dim_v * element;

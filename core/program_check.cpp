@@ -225,8 +225,7 @@ std::string_view fault_of_transfer_payload(const RingProgram& program, OpId id) 
   const Op& op = program.op(id);
   if (!program.has_attention || !is_row_payload(op.payload)) return {};
   const RankStorage& storage = program.rank_programs[static_cast<size_t>(id.rank)].storage;
-  if (op.payload == Payload::kPartial &&
-      (op.state < storage.states || op.state >= storage.all_states())) {
+  if (is_state(op.payload) && (op.state < storage.states || op.state >= storage.all_states())) {
     return "it needs a packed state to hold its partial result";
   }
   return fault_of_rows(program, op);

@@ -125,7 +125,7 @@ class ShapedChecker {
 
   void transfer(const Op& op, size_t i) {
     const bool writes = op.kind == OpKind::kReceive;
-    if (op.payload == Payload::kPartial) {
+    if (is_state(op.payload)) {
       state(op, i, op.state, !writes, writes);
     } else if (op.buffer == kHomeBuffer) {
       if (is_row_payload(op.payload) && op.kind == OpKind::kSend) home_rows(op, i);

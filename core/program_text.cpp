@@ -15,10 +15,10 @@ namespace {
 constexpr std::array kKinds = {
     OpKind::kAttend, OpKind::kSend,    OpKind::kReceive,  OpKind::kMerge, OpKind::kFinalize,
     OpKind::kCopy,   OpKind::kCompute, OpKind::kBackward, OpKind::kDelta, OpKind::kAdd};
-constexpr std::array kPayloads = {Payload::kKeyValue,       Payload::kQuery,
-                                  Payload::kPartial,        Payload::kOutput,
-                                  Payload::kQuerySide,      Payload::kKeyGradients,
-                                  Payload::kQueryGradients, Payload::kOutputGradient};
+constexpr std::array kPayloads = {
+    Payload::kKeyValue,       Payload::kQuery,          Payload::kPartial,
+    Payload::kOutput,         Payload::kQuerySide,      Payload::kKeyGradients,
+    Payload::kQueryGradients, Payload::kOutputGradient, Payload::kState};
 
 std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find('#'));

@@ -50,6 +50,8 @@ std::string_view name(Payload payload) {
       return "query-gradients";
     case Payload::kOutputGradient:
       return "output-gradient";
+    case Payload::kState:
+      return "state";
   }
   return "?";
 }

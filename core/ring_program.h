@@ -46,16 +46,22 @@ enum class Payload : uint8_t {
   kKeyGradients,    ///< dK and dV of keys, fp32. Lies in a gradient buffer.
   kQueryGradients,  ///< dQ of query rows, fp32. Lies in a gradient buffer.
   kOutputGradient,  ///< dO of query rows, in the model dtype.
+  kState,           ///< A state of query rows as it is: u, m and l, fp32.
 };
 std::string_view name(Payload payload);
 constexpr bool is_gradient(Payload payload) {
   return payload == Payload::kKeyGradients || payload == Payload::kQueryGradients;
 }
 
+/// What lies in an attention state.
+constexpr bool is_state(Payload payload) {
+  return payload == Payload::kPartial || payload == Payload::kState;
+}
+
 /// Query rows on their way, or results of them.
 constexpr bool is_row_payload(Payload payload) {
-  return payload == Payload::kQuery || payload == Payload::kPartial ||
-         payload == Payload::kOutput || payload == Payload::kOutputGradient;
+  return payload == Payload::kQuery || is_state(payload) || payload == Payload::kOutput ||
+         payload == Payload::kOutputGradient;
 }
 
 /// When a transfer may start: when the sender is ready, or when both sides are.
@@ -284,6 +290,10 @@ class OpWriter {
   explicit OpWriter(int lanes) : next_position_(static_cast<size_t>(lanes), 0) {}
   /// Returns the lane point that is reached when this op is done.
   LanePoint append(const Op& op, std::span<const LanePoint> deps, OpBatch& batch);
+  /// The last op of a lane; position -1: there is none.
+  LanePoint last(int32_t lane) const {
+    return {lane, next_position_[static_cast<size_t>(lane)] - 1};
+  }
 
  private:
   std::vector<int64_t> next_position_;

@@ -91,6 +91,7 @@ KvBuffer shaped_pages(const Problem& problem, const BufferShape& shape) {
       buffer.k = Pages(values * problem.head_dim * kFloat);
       break;
     case Payload::kPartial:
+    case Payload::kState:
       throw_usage("a partial result lies in a state, not in a buffer");
   }
   return buffer;
@@ -218,6 +219,7 @@ TensorView RankMemory::tensor(Payload payload, int part, int32_t index) const {
       return {(is_home ? backward.home.d_out : pages).data(), queries, problem.head_dim_v};
     }
     case Payload::kPartial:
+    case Payload::kState:
     case Payload::kQuerySide:
     case Payload::kKeyGradients:
     case Payload::kQueryGradients:
@@ -309,11 +311,13 @@ std::array<Part, kMaxParts> message_parts(const RankMemory& memory, const Op& op
   if (!memory.has_attention) return {{{memory.buffer(op.buffer).k.data(), op.bytes}, {}}};
   const Problem& problem = memory.problem;
   const Tokens rows = op.q_end - op.q_begin;
-  if (op.payload == Payload::kPartial) {
+  if (is_state(op.payload)) {
     const cpu::AttendState state = state_view(memory, op, op.state, 0, op.head_begin);
     const Bytes values = problem.batch * (op.head_end - op.head_begin) * rows * kFloat;
+    const Bytes sums = op.payload == Payload::kState ? values : 0;
     return {{{reinterpret_cast<std::byte*>(state.u), values * problem.head_dim_v},
-             {reinterpret_cast<std::byte*>(state.m), values}}};
+             {reinterpret_cast<std::byte*>(state.m), values},
+             {reinterpret_cast<std::byte*>(state.l), sums}}};
   }
   if (op.payload == Payload::kQuerySide) return query_side_parts(memory, op);
   const Tokens tokens = op.payload == Payload::kKeyValue || op.payload == Payload::kKeyGradients

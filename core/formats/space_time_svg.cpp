@@ -32,6 +32,7 @@ constexpr std::array kCarried = {
     Carried{Payload::kKeyValue, "K and V", "#009E73", ""},
     Carried{Payload::kQuery, "Q", "#E69F00", "6 3"},
     Carried{Payload::kPartial, "partial O and lse", "#D55E00", "2 2"},
+    Carried{Payload::kState, "states", "#D55E00", "2 2 6 2"},
     Carried{Payload::kOutput, "O", "#CC79A7", "8 2 2 2"},
     Carried{Payload::kOutputGradient, "dO", "#CC79A7", "1 3"},
     Carried{Payload::kQuerySide, "Q, dO, lse and delta", "#E69F00", "6 3 2 3"},

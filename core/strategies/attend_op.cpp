@@ -3,7 +3,6 @@
 #include "core/error.h"
 
 namespace ring {
-namespace {
 
 StateTree tree_of(const Problem& problem, const Tuning& tuning, const TokenRanges& rows) {
   std::vector<bool> is_seen;
@@ -13,8 +12,6 @@ StateTree tree_of(const Problem& problem, const Tuning& tuning, const TokenRange
   }
   return StateTree(std::move(is_seen));
 }
-
-}  // namespace
 
 AttendWriter::AttendWriter(const Problem& problem, const Tuning& tuning, const Partition& partition,
                            int rank)
@@ -76,18 +73,54 @@ std::optional<LanePoint> AttendWriter::append(const AttendPlace& place,
   is_started_ = true;
   const LanePoint point = writer.append(op, deps, batch);
   if (!tree_) return point;
+  used_[op.state] = point;
   const TokenRanges first =
       slice(partition_.shard(place.shard), place.keys.begin, place.keys.begin + 1);
-  for (const StateTree::Merge& merge :
-       tree_->add(first.front().begin / tuning_.block_tokens, op.state - rows_.state)) {
-    Op merge_op = row_op(OpKind::kMerge);
-    merge_op.step = place.step;
-    merge_op.state = rows_.state + merge.state;
-    merge_op.source_state = rows_.state + merge.source_state;
-    merge_op.bytes = 3 * state_bytes();  // Two states are read, one is written.
-    writer.append(merge_op, {}, batch);
-  }
+  append_merges(tree_->add(first.front().begin / tuning_.block_tokens, op.state - rows_.state),
+                place.step, writer, batch);
   return point;
+}
+
+void AttendWriter::append_merges(const std::vector<StateTree::Merge>& merges, int32_t step,
+                                 OpWriter& writer, OpBatch& batch) {
+  for (const StateTree::Merge& merge : merges) {
+    Op op = row_op(OpKind::kMerge);
+    op.step = step;
+    op.state = rows_.state + merge.state;
+    op.source_state = rows_.state + merge.source_state;
+    op.bytes = 3 * state_bytes();  // Two states are read, one is written.
+    std::vector<LanePoint> deps = arrival_of(op.state);
+    for (const LanePoint& point : arrival_of(op.source_state)) deps.push_back(point);
+    used_[op.state] = used_[op.source_state] = writer.append(op, deps, batch);
+  }
+}
+
+std::vector<LanePoint> AttendWriter::last_use(int32_t state) const {
+  const auto found = used_.find(state);
+  if (found == used_.end()) return {};
+  return {found->second};
+}
+
+std::vector<LanePoint> AttendWriter::arrival_of(int32_t state) {
+  const auto found = arrived_.find(state);
+  if (found == arrived_.end()) return {};
+  const LanePoint point = found->second;
+  arrived_.erase(found);
+  return {point};
+}
+
+void AttendWriter::merge_node(StateTree::Node node, int32_t step, LanePoint arrived,
+                              OpWriter& writer, OpBatch& batch) {
+  arrived_[node.state] = arrived;
+  node.state -= rows_.state;
+  is_started_ = true;
+  append_merges(tree_->add(node), step, writer, batch);
+}
+
+std::vector<StateTree::Node> AttendWriter::nodes() const {
+  std::vector<StateTree::Node> nodes = tree_->held();
+  for (StateTree::Node& node : nodes) node.state += rows_.state;
+  return nodes;
 }
 
 LanePoint AttendWriter::merge(int32_t source_state, int32_t step, std::span<const LanePoint> deps,
@@ -117,7 +150,7 @@ void AttendWriter::finalize(OpWriter& writer, OpBatch& batch) {
   const Bytes output_bytes = problem_.batch * problem_.heads * rows *
                              (problem_.head_dim_v * size_bytes(problem_.dtype) + 4);
   op.bytes = state_bytes() + output_bytes;
-  writer.append(op, {}, batch);
+  writer.append(op, arrival_of(op.state), batch);
 }
 
 LanePoint AttendWriter::finalize_partial(int32_t step, OpWriter& writer, OpBatch& batch) {

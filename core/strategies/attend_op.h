@@ -1,8 +1,10 @@
 // Writes the attention side of a rank's program: attend, merge and finalize ops with exact counts.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/ring_program.h"
 #include "core/strategies/shard_messages.h"
@@ -43,6 +45,15 @@ class AttendWriter {
   /// Appends the op that merges the partial result `source_state` of the same rows.
   LanePoint merge(int32_t source_state, int32_t step, std::span<const LanePoint> deps,
                   OpWriter& writer, OpBatch& batch);
+  /// Deterministic: a free state for a node of the tree that is received.
+  int32_t take_state() { return rows_.state + tree_->acquire(); }
+  /// The last op that touched the state, if any did.
+  std::vector<LanePoint> last_use(int32_t state) const;
+  /// Appends the merges that become possible when a node has arrived in its state.
+  void merge_node(StateTree::Node node, int32_t step, LanePoint arrived, OpWriter& writer,
+                  OpBatch& batch);
+  /// Deterministic: the nodes that are there, and the states they lie in.
+  std::vector<StateTree::Node> nodes() const;
   /// Appends the op that writes the output of the rank, unless there is no row.
   void finalize(OpWriter& writer, OpBatch& batch);
   /// Appends the op that turns the state into a partial result.
@@ -53,6 +64,10 @@ class AttendWriter {
 
  private:
   Op row_op(OpKind kind) const;
+  void append_merges(const std::vector<StateTree::Merge>& merges, int32_t step, OpWriter& writer,
+                     OpBatch& batch);
+  /// What an op that reads the state has to wait for.
+  std::vector<LanePoint> arrival_of(int32_t state);
   Op finalize_op() const;
   TokenRanges row_tokens() const;
   Bytes state_bytes() const;
@@ -63,7 +78,12 @@ class AttendWriter {
   const Partition& partition_;
   const RowPlace rows_;
   std::optional<StateTree> tree_;
+  std::map<int32_t, LanePoint> arrived_;  ///< Of states that nothing has read since.
+  std::map<int32_t, LanePoint> used_;     ///< Deterministic: who touched a state last.
   bool is_started_ = false;
 };
+
+/// The fixed tree over the blocks of the sequence for these rows.
+StateTree tree_of(const Problem& problem, const Tuning& tuning, const TokenRanges& rows);
 
 }  // namespace ring

@@ -8,7 +8,6 @@ namespace {
 
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
-  require_arrival_order(tuning, "bidirectional-ring");
   return make_query_ring(problem, tuning, partition, ReturnOfPartials::kAtOnce);
 }
 

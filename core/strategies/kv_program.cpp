@@ -145,7 +145,7 @@ class KvSource : public ProgramSource {
       storage.query_buffers = received();
     }
     if (forward_ && has_forward(plan_.problem.pass)) forward_->add_storage(rank, storage);
-    if (plan_.tuning.is_deterministic) {
+    if (plan_.tuning.is_deterministic && !forward_) {
       const auto stream = kv_stream(rank);  // States held at once are known by going through.
       OpBatch batch;
       while (stream->next(batch)) batch.clear();

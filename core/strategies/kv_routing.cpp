@@ -20,7 +20,7 @@ void require_arrival_order(const Tuning& tuning, std::string_view strategy) {
   throw_usage(fmt::format("strategy {} cannot be deterministic: it merges whole partial results, "
                           "which depend on how keys are cut among the ranks",
                           strategy),
-              "leave out --deterministic, or use pass-kv, all-gather-kv or ulysses");
+              "leave out --deterministic, or use pass-q, pass-kv, all-gather-kv or ulysses");
 }
 
 int64_t strategy_parameter(const Tuning& tuning, int64_t missing) {

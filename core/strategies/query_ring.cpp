@@ -1,8 +1,10 @@
 #include "core/strategies/query_ring.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "core/payload.h"
 #include "core/strategies/attend_op.h"
@@ -33,6 +35,7 @@ struct QueryPlan {
         int step = ranks() - 2;
         while (step >= 0 && !is_needed(shard, m, at(shard, step + 1))) --step;
         last_step(shard, m) = step;
+        if (tuning.is_deterministic) count_states(shard, m);
       }
     }
   }
@@ -55,14 +58,32 @@ struct QueryPlan {
     return last_steps[static_cast<size_t>(shard * messages.rounds() + m)];
   }
 
-  int32_t own_states() const { return static_cast<int32_t>(messages.rounds()); }
-  int32_t foreign_states() const {
-    if (ranks() == 1) return 0;
-    return when == ReturnOfPartials::kAtOnce
-               ? tuning.pipeline_depth
-               : static_cast<int32_t>((ranks() - 1) * messages.rounds());
+  TokenRanges rows(int shard, int64_t m) const {
+    const KeySlice part = messages.message(shard, m);
+    return slice(partition.shard(shard), part.begin, part.end);
   }
-  int32_t answer_states() const { return ranks() > 1 ? tuning.pipeline_depth : 0; }
+  /// Blocks of the sequence, of which deterministic trees are made.
+  int64_t chunks() const {
+    return (problem.seq_len() + tuning.block_tokens - 1) / tuning.block_tokens;
+  }
+
+  /// Whether partial results are taken while the ring still turns. Nodes of a tree are not: the
+  /// states that they need become free one by one.
+  bool is_taken_at_once() const {
+    return when == ReturnOfPartials::kAtOnce && !tuning.is_deterministic;
+  }
+  int32_t own_states() const { return static_cast<int32_t>(messages.rounds()) * states_of_own; }
+  /// Queries of others that are worked on, or whose results wait to be sent.
+  int32_t foreign_slots() const {
+    if (ranks() == 1) return 0;
+    return is_taken_at_once() ? tuning.pipeline_depth
+                              : static_cast<int32_t>((ranks() - 1) * messages.rounds());
+  }
+  int32_t foreign_states() const { return foreign_slots() * states_of_foreign; }
+  /// Deterministic, nodes are received into the states of the own tree.
+  int32_t answer_states() const {
+    return ranks() > 1 && !tuning.is_deterministic ? tuning.pipeline_depth : 0;
+  }
 
   const Problem problem;
   const Tuning tuning;
@@ -70,6 +91,42 @@ struct QueryPlan {
   const ShardMessages messages;
   const ReturnOfPartials when;
   std::vector<int> last_steps;  ///< (shard, m): step of the last hop, -1 for none.
+  /// States of one own message, and of one of another rank: more than one for trees.
+  int32_t states_of_own = 1, states_of_foreign = 1;
+  /// (shard, m, rank): the nodes that the rank has for the rows in the end.
+  std::map<std::tuple<int, int64_t, int>, std::vector<StateTree::Node>> nodes;
+
+ private:
+  /// Goes through the trees as the ranks will.
+  void count_states(int shard, int64_t m) {
+    StateTree own = tree_of(problem, tuning, rows(shard, m));
+    add_chunks(shard, m, shard, own);
+    for (int step = 0; step <= last_step(shard, m); ++step) {
+      const int other = at(shard, step + 1);
+      if (!is_needed(shard, m, other)) continue;
+      StateTree theirs = tree_of(problem, tuning, rows(shard, m));
+      add_chunks(shard, m, other, theirs);
+      states_of_foreign = std::max(states_of_foreign, theirs.states());
+      std::vector<StateTree::Node>& held = nodes[{shard, m, other}];
+      held = theirs.held();
+      for (StateTree::Node node : held) {
+        node.state = own.acquire();
+        own.add(node);
+      }
+    }
+    states_of_own = std::max(states_of_own, own.states());
+  }
+
+  void add_chunks(int shard, int64_t m, int rank, StateTree& tree) const {
+    const TokenRanges asking = rows(shard, m);
+    const KeySlice keys{0, partition.shard_tokens(rank)};
+    for (int64_t i = 0; i < messages.blocks_of(keys); ++i) {
+      const KeySlice block = messages.block(keys, i);
+      const TokenRanges tokens = slice(partition.shard(rank), block.begin, block.end);
+      if (problem.mask.count_visible(asking, tokens) == 0) continue;
+      tree.add(tokens.front().begin / tuning.block_tokens, tree.acquire());
+    }
+  }
 };
 
 class QueryForward : public ForwardPhase {
@@ -81,7 +138,7 @@ class QueryForward : public ForwardPhase {
         writer_(tracks.writer()),
         first_buffer_(first_buffer),
         buffers_(static_cast<size_t>(plan.tuning.pipeline_depth)),
-        foreign_(static_cast<size_t>(plan.foreign_states())),
+        foreign_(static_cast<size_t>(plan.foreign_slots())),
         answers_(static_cast<size_t>(plan.answer_states())) {}
 
   void begin(int64_t first_message) override {
@@ -106,8 +163,9 @@ class QueryForward : public ForwardPhase {
     int shard = 0;
     int64_t m = 0;
     int step = 0, peer = 0;
-    int32_t state = 0;
+    int32_t state = 0;  ///< The first of the slot.
     std::optional<LanePoint> ready;
+    std::vector<StateTree::Node> nodes = {};  ///< Deterministic: what is given.
   };
 
   void advance(OpBatch& batch) {
@@ -122,7 +180,7 @@ class QueryForward : public ForwardPhase {
       if (round_ < plan_.messages.messages_of(shard) && plan_.last_step(shard, round_) >= step_) {
         received_message(shard, batch);
       }
-      if (plan_.when == ReturnOfPartials::kAtOnce) collect_answers(1, batch);
+      if (plan_.is_taken_at_once()) collect_answers(1, batch);
       expect_answer();
     }
     if (++step_ == plan_.ranks() - 1) {
@@ -134,7 +192,8 @@ class QueryForward : public ForwardPhase {
   void own_message(OpBatch& batch) {
     const KeySlice rows = plan_.messages.message(rank_, round_);
     own_.emplace_back(plan_.problem, plan_.tuning, plan_.partition,
-                      RowPlace{rank_, rows, kHomeBuffer, rows.begin, static_cast<int32_t>(round_)});
+                      RowPlace{rank_, rows, kHomeBuffer, rows.begin,
+                               static_cast<int32_t>(round_) * plan_.states_of_own});
     pass_on(rank_, rows, kHomeBuffer, {}, batch);
     attend(own_.back(), {}, batch);
   }
@@ -155,21 +214,26 @@ class QueryForward : public ForwardPhase {
 
   /// Attends the rows of another rank and turns the state into a partial result for it.
   LanePoint answer(int shard, KeySlice rows, int32_t buffer, LanePoint arrived, OpBatch& batch) {
-    const auto slot = static_cast<size_t>(answered_++ % plan_.foreign_states());
-    const auto state = plan_.own_states() + static_cast<int32_t>(slot);
+    const auto slot = static_cast<size_t>(answered_++ % plan_.foreign_slots());
+    const auto state = plan_.own_states() + static_cast<int32_t>(slot) * plan_.states_of_foreign;
     AttendWriter attends(plan_.problem, plan_.tuning, plan_.partition,
                          RowPlace{shard, rows, buffer, 0, state});
     Readers deps = foreign_[slot];
     deps.push_back(arrived);
     attend(attends, deps, batch);
-    const LanePoint ready = attends.finalize_partial(step_ + 1, writer_, batch);
-    const Partial partial{shard, round_, step_, shard, state, ready};
+    Partial partial{shard, round_, step_, shard, state, std::nullopt};
+    if (plan_.tuning.is_deterministic) {
+      partial.nodes = attends.nodes();
+      partial.ready = writer_.last(kComputeLane);
+    } else {
+      partial.ready = attends.finalize_partial(step_ + 1, writer_, batch);
+    }
     if (plan_.when == ReturnOfPartials::kAtOnce) {
-      foreign_[slot] = {give(partial, batch)};
+      foreign_[slot] = give(partial, batch);
     } else {
       given_.push_back(partial);
     }
-    return ready;
+    return *partial.ready;
   }
 
   /// At this step another rank works on a message of this one; its answer will come.
@@ -179,7 +243,7 @@ class QueryForward : public ForwardPhase {
         !plan_.is_needed(rank_, round_, other)) {
       return;
     }
-    const auto slot = static_cast<int32_t>(expected_++ % plan_.answer_states());
+    const auto slot = static_cast<int32_t>(expected_++ % std::max(plan_.answer_states(), 1));
     const int32_t state = plan_.own_states() + plan_.foreign_states() + slot;
     awaited_.push_back({rank_, round_, step_, other, state, std::nullopt});
   }
@@ -190,6 +254,10 @@ class QueryForward : public ForwardPhase {
     while (awaited_.size() > keep) {
       const Partial partial = awaited_.front();
       awaited_.pop_front();
+      if (plan_.tuning.is_deterministic) {
+        collect_nodes(partial, batch);
+        continue;
+      }
       Readers& free = answers_[static_cast<size_t>(partial.state - plan_.own_states() -
                                                    plan_.foreign_states())];
       Op op = partial_op(OpKind::kReceive, partial);
@@ -200,19 +268,54 @@ class QueryForward : public ForwardPhase {
     }
   }
 
+  /// Nodes are received into free states of the own tree.
+  void collect_nodes(const Partial& partial, OpBatch& batch) {
+    AttendWriter& own = own_[static_cast<size_t>(partial.m)];
+    int64_t number = 0;
+    for (StateTree::Node node : plan_.nodes.at({rank_, partial.m, partial.peer})) {
+      node.state = own.take_state();
+      Op op = node_op(OpKind::kReceive, partial, node.state, number++);
+      op.lane = tracks_.receive_lane(kPartialTrack);
+      Readers deps = own.last_use(node.state);
+      if (deps.empty()) deps = finished_;
+      const LanePoint arrived = writer_.append(op, deps, batch);
+      own.merge_node(node, op.step, arrived, writer_, batch);
+    }
+  }
+
   void finish(OpBatch& batch) {
     for (const Partial& partial : given_) {
-      foreign_[static_cast<size_t>(partial.state - plan_.own_states())] = {give(partial, batch)};
+      const int32_t slot = (partial.state - plan_.own_states()) / plan_.states_of_foreign;
+      foreign_[static_cast<size_t>(slot)] = give(partial, batch);
     }
     collect_answers(0, batch);
     for (AttendWriter& own : own_) own.finalize(writer_, batch);
+    if (writer_.last(kComputeLane).position >= 0) finished_ = {writer_.last(kComputeLane)};
     is_finished_ = true;
   }
 
-  LanePoint give(const Partial& partial, OpBatch& batch) {
-    Op op = partial_op(OpKind::kSend, partial);
-    op.lane = tracks_.send_lane(kPartialTrack);
-    return writer_.append(op, {&*partial.ready, 1}, batch);
+  Readers give(const Partial& partial, OpBatch& batch) {
+    Readers sent;
+    const auto send = [&](Op op) {
+      op.lane = tracks_.send_lane(kPartialTrack);
+      sent.push_back(writer_.append(op, {&*partial.ready, 1}, batch));
+    };
+    if (!plan_.tuning.is_deterministic) send(partial_op(OpKind::kSend, partial));
+    int64_t number = 0;
+    for (const StateTree::Node& node : partial.nodes)
+      send(node_op(OpKind::kSend, partial, node.state, number++));
+    return sent;
+  }
+
+  Op node_op(OpKind kind, const Partial& partial, int32_t state, int64_t number) const {
+    Op op = partial_op(kind, partial);
+    op.payload = Payload::kState;
+    op.bytes = payload_bytes(plan_.problem, op.payload, plan_.all_heads(), op.q_end - op.q_begin);
+    const int64_t first = plan_.ranks() * plan_.messages.rounds();
+    const int64_t of_rows = partial.shard * plan_.messages.rounds() + partial.m;
+    op.message = first_message_ + first + of_rows * plan_.chunks() + number;
+    op.state = state;
+    return op;
   }
 
   Op partial_op(OpKind kind, const Partial& partial) const {
@@ -262,6 +365,7 @@ class QueryForward : public ForwardPhase {
   std::deque<AttendWriter> own_;  ///< By own message.
   std::vector<Readers> buffers_;  ///< What must have read a query buffer before it is free again.
   std::vector<Readers> foreign_, answers_;  ///< The same of states.
+  Readers finished_;                        ///< The end of the pass before this one.
   std::vector<Partial> given_;
   std::deque<Partial> awaited_;
   int64_t received_ = 0, answered_ = 0, expected_ = 0;
@@ -281,7 +385,11 @@ class QueryPart : public ForwardPart {
                                       int32_t first_buffer) const override {
     return std::make_unique<QueryForward>(plan_, rank, tracks, first_buffer);
   }
-  int64_t messages() const override { return 2 * plan_.ranks() * plan_.messages.rounds(); }
+  /// Queries, and results or as many nodes of a tree.
+  int64_t messages() const override {
+    const int64_t answers = plan_.tuning.is_deterministic ? plan_.chunks() : 1;
+    return (1 + answers) * plan_.ranks() * plan_.messages.rounds();
+  }
 
   void add_storage(int rank, RankStorage& storage) const override {
     storage.states = 0;
@@ -290,7 +398,9 @@ class QueryPart : public ForwardPart {
     for (int64_t m = 0; m < plan_.messages.rounds(); ++m) {
       const bool is_own = m < plan_.messages.messages_of(rank);
       const KeySlice own = plan_.messages.message(rank, is_own ? m : 0);
-      storage.shaped_states.push_back({is_own ? own.end - own.begin : 0, 0, heads});
+      storage.shaped_states.insert(storage.shaped_states.end(),
+                                   static_cast<size_t>(plan_.states_of_own),
+                                   {is_own ? own.end - own.begin : 0, 0, heads});
     }
     const int others = plan_.foreign_states() + plan_.answer_states();
     storage.shaped_states.insert(storage.shaped_states.end(), static_cast<size_t>(others),

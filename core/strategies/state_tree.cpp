@@ -29,11 +29,22 @@ bool StateTree::is_empty(int level, int64_t index) const {
   return seen_before_[static_cast<size_t>(begin)] == seen_before_[static_cast<size_t>(end)];
 }
 
-std::vector<StateTree::Merge> StateTree::add(int64_t chunk, int32_t state) {
+std::vector<StateTree::Node> StateTree::held() const {
+  std::vector<Node> nodes;
+  for (const auto& [place, state] : done_) nodes.push_back({place.first, place.second, state});
+  if (root_ == -1) return nodes;
+  const int64_t chunks = static_cast<int64_t>(seen_before_.size()) - 1;
+  int top = 0;
+  while ((int64_t{1} << top) < chunks) ++top;
+  return {{top, 0, root_}};
+}
+
+std::vector<StateTree::Merge> StateTree::add(Node node) {
   std::vector<Merge> merges;
   const int64_t chunks = static_cast<int64_t>(seen_before_.size()) - 1;
-  int level = 0;
-  int64_t index = chunk;
+  int level = node.level;
+  int64_t index = node.index;
+  int32_t state = node.state;
   while ((int64_t{1} << level) < chunks) {
     const int64_t sibling = index ^ 1;
     if (!is_empty(level, sibling)) {

@@ -22,7 +22,16 @@ class StateTree {
   /// A free state for the next chunk.
   int32_t acquire();
   /// Chunk `chunk` is done in `state`; returns the merges that can be done now, in order.
-  std::vector<Merge> add(int64_t chunk, int32_t state);
+  std::vector<Merge> add(int64_t chunk, int32_t state) { return add({0, chunk, state}); }
+  /// A node and the state that it lies in.
+  struct Node {
+    int level = 0;
+    int64_t index = 0;
+    int32_t state = 0;
+  };
+  std::vector<Merge> add(Node node);
+  /// What is there so far: nodes that wait for their sibling, in order, or the root.
+  std::vector<Node> held() const;
   /// The state of the whole, after all seen chunks were added; -1 when there was none.
   int32_t root() const { return root_; }
   /// Number of states ever held at once.

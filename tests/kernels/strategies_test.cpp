@@ -110,6 +110,43 @@ INSTANTIATE_TEST_SUITE_P(Rings, Strategies, testing::ValuesIn(rings()), kName);
 INSTANTIATE_TEST_SUITE_P(HeadSplits, Strategies, testing::ValuesIn(head_splits()), kName);
 INSTANTIATE_TEST_SUITE_P(Devices, Strategies, testing::ValuesIn(devices()), kName);
 
+// States of the nodes of one tree travel, so what is merged with what depends on the sequence
+// alone.
+TEST(DeterministicStrategies, QueryRingsGiveTheBytesOfOneRank) {
+  Problem problem;
+  problem.batch = 2;
+  problem.heads = 4;
+  problem.kv_heads = 2;
+  problem.head_dim = 24;
+  problem.head_dim_v = 17;
+  const SeededData data(22);
+  const auto bytes_of = [&](const Tuning& tuning) {
+    const RingProgram program = plan(problem, tuning);
+    CpuExecutor executor(program, data);
+    executor.run();
+    return testing_support::gather_bytes(executor, problem);
+  };
+  for (const char* mask : {"full", "causal", "window:13", "docs:0,9,9,10,40,67", "decode:7"}) {
+    problem.mask = Mask::parse(mask, 67);
+    Tuning tuning;
+    tuning.is_deterministic = true;
+    tuning.block_tokens = 6;
+    tuning.ranks = 1;
+    const auto alone = bytes_of(tuning);
+    for (const char* strategy : {"pass-q", "bidirectional-ring"}) {
+      for (const int ranks : {1, 2, 3, 5, 8}) {
+        for (const char* partition : {"contiguous", "zigzag", "striped:6"}) {
+          tuning.strategy = strategy;
+          tuning.ranks = ranks;
+          tuning.partition = partition;
+          tuning.blocks_per_message = 1 - tuning.blocks_per_message;
+          EXPECT_EQ(bytes_of(tuning), alone) << strategy << ranks << partition << mask;
+        }
+      }
+    }
+  }
+}
+
 // The keys of other ranks are missing, and it shows, unless the mask keeps ranks apart.
 TEST(LocalAttention, IsWrongUnlessTheMaskKeepsRanksApart) {
   Problem problem;
