@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/error.h"
 #include "core/formats/file_io.h"
@@ -134,7 +135,34 @@ class ValidateVerb final : public Verb {
     for (const Score& score : scores.files) add(score);
     for (const Score& score : scores.grades) add(score);
     add(scores.overall);
-    console.print(table.text(style) + "\n" + rows_text(rows, style));
+    console.print(table.text(style) + "\n" + reasons_text(rows, style) + rows_text(rows, style));
+  }
+
+  /// Why judged rows were not predicted, the most frequent reasons first.
+  static std::string reasons_text(const std::vector<ScoredRow>& rows, const Style& style) {
+    constexpr size_t kMost = 12;
+    std::map<std::pair<std::string, std::string>, int64_t> counts;
+    for (const ScoredRow& row : rows) {
+      if (!row.skip.empty() && row.row.role == "judged") ++counts[{row.row.file, row.skip}];
+    }
+    if (counts.empty()) return {};
+    std::vector<std::pair<int64_t, std::pair<std::string, std::string>>> sorted;
+    for (const auto& [reason, count] : counts) sorted.emplace_back(count, reason);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    Table table;
+    table.column("not predicted", Align::kLeft).column("rows").column("why", Align::kLeft);
+    int64_t left_out = 0;
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      const auto& [count, reason] = sorted[i];
+      if (i < kMost) {
+        table.row({reason.first, fmt::format("{}", count), reason.second});
+      } else {
+        left_out += count;
+      }
+    }
+    if (left_out > 0) table.row({"others", fmt::format("{}", left_out), "--rows names them all"});
+    return table.text(style) + "\n";
   }
 
   /// All rows, or the ten that are farthest off.

@@ -195,6 +195,49 @@ TEST(Validate, TakesOtherFilesOfTheSameColumns) {
   EXPECT_EQ(run_ringscope({"validate", "--file", "no-such-file"}).code, 2);
 }
 
+std::string with_columns(const std::string& rows) {
+  return "id,gpu,n_gpus,nodes,link,impl,algorithm,cp,batch,seqlen_total,heads,kv_heads,head_dim,"
+         "dtype,causal,pass,metric,value,unit,colour\n" +
+         rows;
+}
+
+TEST(Validate, RowsOfWhatIsNotKnownNameTheReason) {
+  const TemporaryFolder folder;
+  const std::string tail = ",8,1,NVLink,FA3,ring_p2p,8,1,65536,64,8,128,bf16,false,fwd,elapsed,";
+  folder.write("other.csv",
+               with_columns("O-1,H100" + tail + "30,ms,red\n" +        //
+                            "O-2,MI300X" + tail + "30,ms,red\n" +      //
+                            "O-3,H100" + tail + "30,furlongs,red\n" +  //
+                            "O-4,H100,8,1,NVLink,FA3,FancyAttention,8,1,65536,64,8,128,bf16,"
+                            "false,fwd,elapsed,30,ms,red\n"
+                            "O-5,H200,64,8,NVLink,FA3,ring_p2p,64,1,65536,64,8,128,bf16,false,fwd,"
+                            "elapsed,30,ms,red\n"));
+  const auto document = run_json_verb({"validate", "--published", folder.path()});
+  const auto& rows = document.at("rows");
+  ASSERT_EQ(rows.size(), 5U);
+  EXPECT_TRUE(rows.at(0).contains("predicted"));
+  EXPECT_THAT(rows.at(1).at("skipped").get<std::string>(), HasSubstr("MI300X"));
+  EXPECT_THAT(rows.at(2).at("skipped").get<std::string>(), HasSubstr("furlongs"));
+  EXPECT_THAT(rows.at(3).at("skipped").get<std::string>(), HasSubstr("FancyAttention"));
+  EXPECT_THAT(rows.at(4).at("skipped").get<std::string>(), HasSubstr("64 H200"));
+  const ProcessResult text = run_ringscope({"validate", "--published", folder.path()});
+  EXPECT_THAT(text.out, HasSubstr("not in the machine library: MI300X"));
+}
+
+TEST(Validate, DamagedFilesAreRefusedByNameAndLine) {
+  const auto refusal = [](const std::string& text) {
+    const TemporaryFolder folder;
+    folder.write("damaged.csv", text);
+    const ProcessResult result = run_ringscope({"validate", "--published", folder.path()});
+    EXPECT_EQ(result.code, 2) << text;
+    return result.err;
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("damaged.csv"));
+  EXPECT_THAT(refusal(with_columns("")), HasSubstr("no CSV file with published measurements"));
+  EXPECT_THAT(refusal(with_columns("D-1,H100,8,1,NVLi")), HasSubstr("damaged.csv:2"));
+  EXPECT_THAT(refusal("id,algorithm,cp\nD-1,ring,8\n"), HasSubstr("gpu"));
+}
+
 TEST(Machines, AreListedShownAndFoundByEveryVerb) {
   const auto list = run_json_verb({"machines"});
   EXPECT_GE(list.at("machines").size(), 12U);

@@ -12,7 +12,7 @@ namespace ring {
 namespace {
 
 constexpr size_t kHeadBytes = size_t{1} << 20;
-/// Files that a program wrote about one host or one model; nothing real is near it.
+/// Files that a program wrote about one host, one model or one test; nothing real is near it.
 constexpr int64_t kMostDocumentBytes = int64_t{16} << 20;
 
 template <typename Result>
@@ -123,20 +123,34 @@ Imported read_kind(FileKind kind, std::string_view text, const std::string& path
               "benchmark logs (docs/import.md).");
 }
 
-/// Traces are read as a stream and Chakra files by their own reader; documents are small.
+/// Traces are read as a stream and Chakra files by their own reader; logs of jobs may be long, and
+/// documents are small.
 std::string text_for(FileKind kind, const std::string& path) {
   switch (kind) {
     case FileKind::kUnknown:
     case FileKind::kKernelTrace:
     case FileKind::kChakra:
       return {};
-    case FileKind::kHfConfig:
+    case FileKind::kNcclTests:
+    case FileKind::kNcclInfo:
+    case FileKind::kRunFile:
+    case FileKind::kMachineFile:
+      return read_file(path);
+    case FileKind::kTopoMatrix:
     case FileKind::kNcclTopology:
     case FileKind::kNcclGraphs:
+    case FileKind::kP2pBandwidth:
+    case FileKind::kNvbandwidth:
+    case FileKind::kPerftest:
+    case FileKind::kSuperbench:
+    case FileKind::kPairBandwidth:
+    case FileKind::kHfConfig:
+    case FileKind::kNsysKernels:
+    case FileKind::kAttentionBench:
+    case FileKind::kTrainingBench:
       return read_file(path, kMostDocumentBytes);
-    default:
-      return read_file(path);
   }
+  return {};
 }
 
 }  // namespace

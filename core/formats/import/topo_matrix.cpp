@@ -187,6 +187,7 @@ void read_legends(const std::vector<TextLine>& lines, TopoMatrix& matrix) {
 /// The NICs that are nearer to a GPU than others are.
 void describe_nearest_nics(TopoMatrix& matrix) {
   const auto nics = matrix.of_kind(TopoDeviceKind::kNic);
+  if (nics.empty()) return;
   for (const size_t gpu : matrix.of_kind(TopoDeviceKind::kGpu)) {
     HopKind nearest = HopKind::kSys, farthest = HopKind::kUnknown;
     for (const size_t nic : nics) {
