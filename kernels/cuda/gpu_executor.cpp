@@ -27,6 +27,10 @@ void require_ops(const RingProgram& program, bool has_foreign) {
       if (op.kind == OpKind::kAttend && op.method == AttendMethod::kNaive)
         throw Error(ErrorKind::kUnavailable, "GPUs do not run " + program.tuning.strategy,
                     "strategies that attend by tiles run");
+      if (op.payload == Payload::kState)
+        throw Error(ErrorKind::kUnavailable,
+                    "GPUs do not run " + program.tuning.strategy + " in deterministic mode yet",
+                    "leave out --deterministic, or use a strategy that passes K and V");
       const bool is_elsewhere = op.kind == OpKind::kFinalize && op.buffer != kHomeBuffer;
       if (has_foreign && is_elsewhere && op.payload != Payload::kPartial)
         throw Error(ErrorKind::kUnavailable,

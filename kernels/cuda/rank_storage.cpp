@@ -109,6 +109,7 @@ RankTensors::Buffer RankTensors::shaped_buffer(const BufferShape& shape) {
       buffer.v = take(values * heads.count() * kFloat);
       break;
     case Payload::kPartial:
+    case Payload::kState:
     case Payload::kQuerySide:
     case Payload::kKeyGradients:
     case Payload::kQueryGradients:
@@ -175,6 +176,7 @@ RankTensors::View RankTensors::view(Payload payload, int part, int32_t index) co
     case Payload::kOutput:
       return {is_home ? out_ : at.k, queries, problem_.head_dim_v};
     case Payload::kPartial:
+    case Payload::kState:
     case Payload::kQuerySide:
     case Payload::kKeyGradients:
     case Payload::kQueryGradients:
