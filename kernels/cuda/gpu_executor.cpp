@@ -17,14 +17,9 @@ namespace {
 
 /// What no kernel does, or no process can look up.
 void require_ops(const RingProgram& program, bool has_foreign) {
-  const bool is_backward = has_backward(program.problem.pass);
   for (const RankProgram& rank : program.rank_programs) {
-    if (is_backward && !rank.storage.shaped_buffers.empty())
-      throw Error(ErrorKind::kUnavailable,
-                  "GPUs do not run the backward pass of " + program.tuning.strategy + " yet",
-                  "that of strategies that pass K and V runs");
     for (const Op& op : rank.ops) {
-      if (op.kind == OpKind::kAttend && op.method == AttendMethod::kNaive)
+      if (computes_pairs(op.kind) && op.method == AttendMethod::kNaive)
         throw Error(ErrorKind::kUnavailable, "GPUs do not run " + program.tuning.strategy,
                     "strategies that attend by tiles run");
       if (op.payload == Payload::kState)
@@ -80,13 +75,14 @@ struct GpuExecutor::Impl {
   void copy(int stream, const Pieces& to, const Pieces& from);
   void launch_calls(int stream, OpId op);
   void take_forward(const DataSource& data);
+  void take_output(const GpuExecutor& forward, int rank, int32_t buffer, const TokenRanges& tokens);
   void transfer(const Command& command);
   void exchange(const Command& command);
   void collect();
   void fill_posted(size_t first_slice, int rank);
   float read_lse(int64_t batch, int64_t head, int64_t position, const TokenPlace& place) const;
-  /// Of the rank that holds the token, and its row there.
-  const RankGradients& gradients_at(int64_t position, int64_t* row) const;
+  std::span<const float> gradients(Payload payload, int part, int64_t batch, int64_t position,
+                                   std::vector<float>& values) const;
 
   const RingProgram& program;
   DeviceRuntime& runtime;
@@ -178,7 +174,33 @@ void GpuExecutor::Impl::take_forward(const DataSource& data) {
   GpuExecutor forward(forward_program, data, runtime, forward_options);
   forward.run();
   for (int rank = 0; rank < program.ranks(); ++rank) {
-    if (is_local(rank)) local(rank).take_forward(forward.impl_->local(rank));
+    if (!is_local(rank)) continue;
+    take_output(forward, rank, kHomeBuffer, program.partition.shard(rank));
+    const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
+    for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
+      const BufferShape& shape = storage.shaped_buffers[i];
+      if (shape.payload != Payload::kOutput || shape.filled_with < 0) continue;
+      take_output(forward, rank, storage.buffers + static_cast<int32_t>(i),
+                  program.tokens_of(shape.filled_with));
+    }
+  }
+}
+
+void GpuExecutor::Impl::take_output(const GpuExecutor& forward, int rank, int32_t buffer,
+                                    const TokenRanges& tokens) {
+  const Problem& problem = program.problem;
+  std::vector<float> out(static_cast<size_t>(problem.heads * problem.head_dim_v));
+  std::vector<float> lse(static_cast<size_t>(problem.heads));
+  std::vector<std::byte> stored(out.size() * static_cast<size_t>(size_bytes(problem.dtype)));
+  int64_t row = 0;
+  for (const AffineRange& range : tokens) {
+    for (int64_t i = 0; i < range.count; ++i, ++row) {
+      for (int64_t batch = 0; batch < problem.batch; ++batch) {
+        forward.read_output(batch, range.position(i), out, lse);
+        store_elements(problem.dtype, out, stored.data());
+        local(rank).write_output(buffer, row, token_count(tokens), batch, stored, lse);
+      }
+    }
   }
 }
 
@@ -386,39 +408,42 @@ void GpuExecutor::read_output(int64_t batch, int64_t position, std::span<float> 
     lse[head] = impl_->read_lse(batch, static_cast<int64_t>(head), position, place);
 }
 
-const RankGradients& GpuExecutor::Impl::gradients_at(int64_t position, int64_t* row) const {
+/// Where ranks hold heads, those of all are put together.
+std::span<const float> GpuExecutor::Impl::gradients(Payload payload, int part, int64_t batch,
+                                                    int64_t position,
+                                                    std::vector<float>& values) const {
+  const Problem& problem = program.problem;
+  RING_ASSERT(program.has_attention && has_backward(problem.pass));
+  const int64_t heads = payload == Payload::kQueryGradients ? problem.heads : problem.kv_heads;
+  values.resize(static_cast<size_t>(heads * (part == 1 ? problem.head_dim_v : problem.head_dim)));
   const TokenPlace place = place_of(program.partition, position);
   if (!is_local(place.rank)) throw_usage(fmt::format("another process holds token {}", position));
-  *row = place.row;
-  RING_ASSERT(local(place.rank).gradients() != nullptr);
-  return *local(place.rank).gradients();
+  if (program.rank_programs[static_cast<size_t>(place.rank)].storage.has_home_inputs) {
+    local(place.rank).read_gradients(payload, part, kHomeBuffer, batch, place.row, values);
+    return values;
+  }
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
+    for (size_t i = 0; i < storage.shaped_buffers.size() && is_local(rank); ++i) {
+      const BufferShape& shape = storage.shaped_buffers[i];
+      if (shape.payload != payload || shape.filled_with < 0) continue;
+      const int64_t row = index_of(program.tokens_of(shape.filled_with), position);
+      if (row < 0) continue;
+      local(rank).read_gradients(payload, part, storage.buffers + static_cast<int32_t>(i), batch,
+                                 row, values);
+    }
+  }
+  return values;
 }
 
 std::span<const float> GpuExecutor::query_gradients(int64_t batch, int64_t position) const {
-  const Problem& problem = impl_->program.problem;
-  int64_t row = 0;
-  const RankGradients& from = impl_->gradients_at(position, &row);
-  impl_->dq.resize(static_cast<size_t>(problem.heads * problem.head_dim));
-  from.read_queries(batch, row, impl_->dq);
-  return impl_->dq;
+  return impl_->gradients(Payload::kQueryGradients, 0, batch, position, impl_->dq);
 }
-
 std::span<const float> GpuExecutor::key_gradients(int64_t batch, int64_t position) const {
-  const Problem& problem = impl_->program.problem;
-  int64_t row = 0;
-  const RankGradients& from = impl_->gradients_at(position, &row);
-  impl_->dk.resize(static_cast<size_t>(problem.kv_heads * problem.head_dim));
-  from.read_keys(batch, row, impl_->dk);
-  return impl_->dk;
+  return impl_->gradients(Payload::kKeyGradients, 0, batch, position, impl_->dk);
 }
-
 std::span<const float> GpuExecutor::value_gradients(int64_t batch, int64_t position) const {
-  const Problem& problem = impl_->program.problem;
-  int64_t row = 0;
-  const RankGradients& from = impl_->gradients_at(position, &row);
-  impl_->dv.resize(static_cast<size_t>(problem.kv_heads * problem.head_dim_v));
-  from.read_values(batch, row, impl_->dv);
-  return impl_->dv;
+  return impl_->gradients(Payload::kKeyGradients, 1, batch, position, impl_->dv);
 }
 
 Bytes GpuExecutor::storage_bytes(int rank) const {

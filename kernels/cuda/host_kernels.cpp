@@ -134,7 +134,11 @@ void run(const CompleteCall& call) {
 }
 
 void run(const AddCall& call) {
-  for (int64_t i = 0; i < call.params.count; ++i) call.params.to[i] += call.params.from[i];
+  const AddParams& p = call.params;
+  for (int64_t row = 0; row < p.rows; ++row) {
+    for (int64_t i = 0; i < p.count; ++i)
+      p.to[row * p.to_stride + i] += p.from[row * p.from_stride + i];
+  }
 }
 
 void run(const ClearCall& call) {

@@ -132,11 +132,13 @@ struct AbsorbParams {
   int32_t starts_state = 0;  ///< 1: the state is not read, it begins here.
 };
 
-/// to += from, `count` elements, a multiple of 8.
+/// to += from: rows of `count` elements, a multiple of 8, as many elements apart as the strides
+/// say.
 struct AddParams {
   float* to = nullptr;
   const float* from = nullptr;
   int64_t count = 0;
+  int64_t rows = 1, to_stride = 0, from_stride = 0;
 };
 
 /// Between fp32 and 16 bits, `count` elements, a multiple of 8.

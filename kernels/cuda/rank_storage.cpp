@@ -52,7 +52,7 @@ void RankTensors::take_plain() {
   }
   home_.k = take(bytes);
   home_.v = take(bytes);
-  for (int32_t i = 0; i < buffers; ++i) buffers_.push_back({take(bytes), nullptr});
+  for (int32_t i = 0; i < buffers; ++i) buffers_.emplace_back().k = take(bytes);
 }
 
 RankTensors::State RankTensors::state_of(HeadRange heads, Tokens rows, bool is_packed) {
@@ -65,7 +65,10 @@ void RankTensors::take_home(const RankStorage& storage) {
   const Bytes token = problem_.batch * size_bytes(problem_.dtype);
   const auto kv_buffer = [&](Tokens tokens) {
     const Bytes heads = tokens * token * problem_.kv_heads;
-    return Buffer{take(heads * problem_.head_dim), take(heads * problem_.head_dim_v)};
+    Buffer buffer;
+    buffer.k = take(heads * problem_.head_dim);
+    buffer.v = take(heads * problem_.head_dim_v);
+    return buffer;
   };
   const HeadRange all{0, problem_.heads};
   if (storage.has_home_inputs) {
@@ -93,14 +96,14 @@ RankTensors::Buffer RankTensors::shaped_buffer(const BufferShape& shape) {
   const Bytes element = size_bytes(problem_.dtype);
   Buffer buffer;
   buffer.query_heads = heads;
+  buffer.payload = shape.payload;
+  const int64_t keys = values * kv_heads_of(problem_, heads).count();
   buffer.tokens = shape.tokens;
   switch (shape.payload) {
-    case Payload::kKeyValue: {
-      const Bytes bytes = values * kv_heads_of(problem_, heads).count() * element;
-      buffer.k = take(bytes * problem_.head_dim);
-      buffer.v = take(bytes * problem_.head_dim_v);
+    case Payload::kKeyValue:
+      buffer.k = take(keys * element * problem_.head_dim);
+      buffer.v = take(keys * element * problem_.head_dim_v);
       break;
-    }
     case Payload::kQuery:
       buffer.k = take(values * heads.count() * problem_.head_dim * element);
       break;
@@ -108,12 +111,24 @@ RankTensors::Buffer RankTensors::shaped_buffer(const BufferShape& shape) {
       buffer.k = take(values * heads.count() * problem_.head_dim_v * element);
       buffer.v = take(values * heads.count() * kFloat);
       break;
+    case Payload::kOutputGradient:
+      buffer.k = take(values * heads.count() * problem_.head_dim_v * element);
+      break;
+    case Payload::kQuerySide:
+      buffer.k = take(values * heads.count() * problem_.head_dim * element);
+      buffer.v = take(values * heads.count() * problem_.head_dim_v * element);
+      buffer.lse = take_floats(values * heads.count());
+      buffer.delta = take_floats(values * heads.count());
+      break;
+    case Payload::kKeyGradients:
+      buffer.k = take(keys * problem_.head_dim * kFloat);
+      buffer.v = take(keys * problem_.head_dim_v * kFloat);
+      break;
+    case Payload::kQueryGradients:
+      buffer.k = take(values * heads.count() * problem_.head_dim * kFloat);
+      break;
     case Payload::kPartial:
     case Payload::kState:
-    case Payload::kQuerySide:
-    case Payload::kKeyGradients:
-    case Payload::kQueryGradients:
-    case Payload::kOutputGradient:
       throw_usage("a partial result lies in a state, not in a buffer");
   }
   return buffer;
@@ -127,7 +142,10 @@ void RankTensors::fill(const DataSource& data, const RankStorage& storage) {
   }
   for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
     const BufferShape& shape = storage.shaped_buffers[i];
-    if (shape.filled_with < 0) continue;
+    const bool holds_inputs = shape.payload == Payload::kKeyValue ||
+                              shape.payload == Payload::kQuery ||
+                              shape.payload == Payload::kQuerySide;
+    if (shape.filled_with < 0 || !holds_inputs) continue;
     fill_buffer(data, program_.tokens_of(shape.filled_with), shape.payload,
                 storage.buffers + static_cast<int32_t>(i));
   }
@@ -135,8 +153,8 @@ void RankTensors::fill(const DataSource& data, const RankStorage& storage) {
 
 void RankTensors::fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
                               int32_t index) {
-  if (payload == Payload::kQuery) {
-    fill_tensor(data, Tensor::kQuery, tokens, problem_.heads, view(payload, 0, index));
+  if (payload != Payload::kKeyValue) {
+    fill_tensor(data, Tensor::kQuery, tokens, problem_.heads, view(Payload::kQuery, 0, index));
     return;
   }
   fill_tensor(data, Tensor::kKey, tokens, problem_.kv_heads, view(payload, 0, index));
@@ -162,6 +180,7 @@ void RankTensors::fill_tensor(const DataSource& data, Tensor tensor, const Token
 }
 
 RankTensors::View RankTensors::view(Payload payload, int part, int32_t index) const {
+  if (is_gradient(payload)) return gradient_view(payload, part, index);
   const bool is_home = index == kHomeBuffer;
   const Buffer& at = buffer(index);
   const HeadRange queries = is_home ? HeadRange{0, problem_.heads} : at.query_heads;
@@ -175,12 +194,15 @@ RankTensors::View RankTensors::view(Payload payload, int part, int32_t index) co
       return {is_home ? q_ : at.k, queries, problem_.head_dim};
     case Payload::kOutput:
       return {is_home ? out_ : at.k, queries, problem_.head_dim_v};
+    case Payload::kOutputGradient: {
+      std::byte* const there = at.payload == Payload::kQuerySide ? at.v : at.k;
+      return {is_home ? gradients_->home.d_out : there, queries, problem_.head_dim_v};
+    }
     case Payload::kPartial:
     case Payload::kState:
     case Payload::kQuerySide:
     case Payload::kKeyGradients:
     case Payload::kQueryGradients:
-    case Payload::kOutputGradient:
       break;
   }
   RING_ASSERT(false);

@@ -14,10 +14,6 @@ constexpr Bytes kFloat = 4;
 
 const uint16_t* elements(const std::byte* at) { return reinterpret_cast<const uint16_t*>(at); }
 
-bool is_backward_payload(Payload payload) {
-  return payload == Payload::kQuerySide || is_gradient(payload);
-}
-
 }  // namespace
 
 ConstTensor RankTensors::tensor(const View& view, int64_t row, int64_t head) const {
@@ -132,11 +128,12 @@ std::vector<KernelCall> RankTensors::finalize_calls(const Op& op) const {
 
 std::vector<KernelCall> RankTensors::copy_calls(const Op& op) const {
   if (!program_.has_attention) return {CopyRowsCall{home_.v, home_.k, 0, 0, op.bytes, 1}};
-  const HeadRange heads = heads_in(problem_, op.payload, {op.head_begin, op.head_end});
+  const HeadRange heads =
+      heads_in(problem_, op.payload, query_heads(problem_, op.head_begin, op.head_end));
   const std::vector<RowRun> runs = prepare_row_runs(program_, op);
-  const Bytes element = size_bytes(problem_.dtype);
+  const Bytes element = element_bytes(problem_, op.payload);
   std::vector<KernelCall> calls;
-  for (int part = 0; part < (op.payload == Payload::kKeyValue ? 2 : 1); ++part) {
+  for (int part = 0; part < tensors_of(op.payload); ++part) {
     const View from = view(op.payload, part, op.source_buffer);
     const View to = view(op.payload, part, op.buffer);
     // A row of a batch element, all heads that the tensor has; of these the op moves some.
@@ -152,12 +149,6 @@ std::vector<KernelCall> RankTensors::copy_calls(const Op& op) const {
     }
   }
   return calls;
-}
-
-ForwardSide RankTensors::forward_side(const Op& op) const {
-  const bool keys_move = op.kind == OpKind::kBackward && op.payload == Payload::kKeyValue;
-  const Buffer& keys = buffer(keys_move ? op.buffer : kHomeBuffer);
-  return {q_, out_, keys.k, keys.v, lse_, rows_};
 }
 
 std::vector<KernelCall> RankTensors::calls(const Op& op) {
@@ -187,17 +178,18 @@ std::vector<KernelCall> RankTensors::calls(const Op& op) {
     case OpKind::kSend:
       return {};
     case OpKind::kBackward:
-      return gradients_->calls(op, forward_side(op), upload_spans(op));
+      return backward_calls(op, upload_spans(op));
     case OpKind::kDelta:
+      return delta_calls(op);
     case OpKind::kAdd:
-      return gradients_->calls(op, forward_side(op), nullptr);
+      return add_calls(op);
   }
   return {};
 }
 
 Pieces RankTensors::pieces(const Op& op) const {
   if (!program_.has_attention) return {{{buffer(op.buffer).k, op.bytes}}};
-  if (is_backward_payload(op.payload)) return gradients_->pieces(op, q_);
+  if (op.payload == Payload::kQuerySide) return side_pieces(op);
   const Tokens rows = op.q_end - op.q_begin;
   if (op.payload == Payload::kPartial) {
     const StateView state = state_view(op.state, op, op.head_begin);
@@ -205,12 +197,13 @@ Pieces RankTensors::pieces(const Op& op) const {
     return {{{reinterpret_cast<std::byte*>(state.u), values * problem_.head_dim_v},
              {reinterpret_cast<std::byte*>(state.m), values}}};
   }
-  const bool is_kv = op.payload == Payload::kKeyValue;
-  const Tokens tokens = is_kv ? op.kv_end - op.kv_begin : rows;
+  const bool has_keys = op.payload == Payload::kKeyValue || op.payload == Payload::kKeyGradients;
+  const Tokens tokens = has_keys ? op.kv_end - op.kv_begin : rows;
   Pieces pieces;
-  for (int part = 0; part < (is_kv ? 2 : 1); ++part) {
+  for (int part = 0; part < tensors_of(op.payload); ++part) {
     const View at = view(op.payload, part, op.buffer);
-    const Bytes token = problem_.batch * at.heads.count() * at.dim * size_bytes(problem_.dtype);
+    const Bytes token =
+        problem_.batch * at.heads.count() * at.dim * element_bytes(problem_, op.payload);
     pieces[static_cast<size_t>(part)] = {at.data + op.buffer_begin * token, tokens * token};
   }
   return pieces;
@@ -235,18 +228,6 @@ float RankTensors::read_lse(const Op& op, int64_t batch, int64_t head, int64_t r
   runtime_.download(std::as_writable_bytes(std::span(&lse, 1)),
                     reinterpret_cast<const std::byte*>(from));
   return lse;
-}
-
-void RankTensors::take_forward(const RankTensors& forward) {
-  const auto move = [&](std::byte* to, const std::byte* from, Bytes bytes) {
-    std::vector<std::byte> values(static_cast<size_t>(bytes));
-    runtime_.download(values, from);
-    runtime_.upload(to, values);
-  };
-  const int64_t values = rows_ * problem_.batch * problem_.heads;
-  move(out_, forward.out_, values * problem_.head_dim_v * size_bytes(problem_.dtype));
-  move(reinterpret_cast<std::byte*>(lse_), reinterpret_cast<const std::byte*>(forward.lse_),
-       values * kFloat);
 }
 
 }  // namespace ring::cuda

@@ -15,6 +15,14 @@
 
 namespace ring::cuda {
 
+/// A contiguous piece of a message.
+struct Piece {
+  std::byte* data = nullptr;
+  Bytes bytes = 0;
+};
+/// A message has at most so many; the others are empty.
+using Pieces = std::array<Piece, 4>;
+
 /// Layouts as in RankMemory (kernels/executor_storage.h), the states as StateView says.
 class RankTensors {
  public:
@@ -34,17 +42,22 @@ class RankTensors {
   void read_row(int64_t batch, int64_t row, std::span<std::byte> out) const;
   /// Log-sum-exp of a row of the op, a finalize that writes it.
   float read_lse(const Op& op, int64_t batch, int64_t head, int64_t row) const;
-  /// Takes output and lse (batch, head, row) of the own rows from a forward pass.
-  void take_forward(const RankTensors& forward);
-  /// Null without a backward pass.
-  const RankGradients* gradients() const { return gradients_.get(); }
+  /// Puts output (head, dim_v) and lse (head) of a row, of all heads, where a forward pass would:
+  /// into an output buffer of `rows` rows, or home.
+  void write_output(int32_t buffer, int64_t row, int64_t rows, int64_t batch,
+                    std::span<const std::byte> out, std::span<const float> lse);
+  /// Gradients of a row of the heads that the buffer has, into those of all heads.
+  void read_gradients(Payload payload, int part, int32_t buffer, int64_t batch, int64_t row,
+                      std::span<float> all_heads) const;
   Bytes bytes() const { return bytes_; }
   int device() const { return device_; }
 
  private:
-  /// K and V of tokens, or rows of Q in `k`, or rows of output in `k` and their lse in `v`.
+  /// What KvBuffer (kernels/executor_storage.h) says, with lse and delta of a query side apart.
   struct Buffer {
     std::byte *k = nullptr, *v = nullptr;
+    float *lse = nullptr, *delta = nullptr;
+    Payload payload = Payload::kKeyValue;
     HeadRange query_heads = {};  ///< Of a shaped one.
     Tokens tokens = 0;           ///< Of a shaped one.
   };
@@ -58,6 +71,18 @@ class RankTensors {
     std::byte* data = nullptr;
     HeadRange heads;  ///< That the tensor has.
     int64_t dim = 0;
+  };
+
+  /// The query side of some rows.
+  struct Side {
+    View q, d_out;
+    float *lse = nullptr, *delta = nullptr;
+  };
+  /// Where a backward op finds its operands; its first row and key there and in their gradients.
+  struct Operands {
+    Side side;
+    View k, v, dq, dk, dv;
+    int64_t q_at = 0, kv_at = 0;
   };
 
   std::byte* take(Bytes bytes);
@@ -76,8 +101,11 @@ class RankTensors {
   const Buffer& buffer(int32_t index) const {
     return index == kHomeBuffer ? home_ : buffers_[static_cast<size_t>(index)];
   }
-  /// Q, output, K (part 0) or V (part 1) of a buffer or of the home shard.
+  /// Q, output, dO, K (part 0) or V (part 1), dQ, dK (part 0) or dV (part 1) of a buffer or of the
+  /// home shard.
   View view(Payload payload, int part, int32_t buffer) const;
+  View gradient_view(Payload payload, int part, int32_t buffer) const;
+  Side side(int32_t buffer) const;
   /// The tensor from a row and a head on, as kernels take it.
   ConstTensor tensor(const View& view, int64_t row, int64_t head) const;
   StateView state_view(int32_t state, const Op& op, int64_t head) const;
@@ -87,7 +115,14 @@ class RankTensors {
   std::vector<KernelCall> finalize_calls(const Op& op) const;
   std::vector<KernelCall> copy_calls(const Op& op) const;
   const KeyRange* upload_spans(const Op& op);
-  ForwardSide forward_side(const Op& op) const;
+  float* sums_at(const View& view, int64_t row, int64_t head) const;
+  ClearCall clear_call(const View& view, int64_t at, int64_t count) const;
+  Operands operands(const Op& op) const;
+  std::vector<KernelCall> backward_calls(const Op& op, const KeyRange* spans) const;
+  BackwardCall backward_call(const Op& op, const Operands& at, const KeyRange* spans) const;
+  std::vector<KernelCall> delta_calls(const Op& op) const;
+  std::vector<KernelCall> add_calls(const Op& op) const;
+  Pieces side_pieces(const Op& op) const;
 
   const RingProgram& program_;
   int rank_;
@@ -103,7 +138,7 @@ class RankTensors {
   std::vector<State> states_;
   std::byte* out_ = nullptr;
   float* lse_ = nullptr;
-  std::unique_ptr<RankGradients> gradients_;
+  std::unique_ptr<RankGradients> gradients_;  ///< Null without a backward pass.
   using Block = std::tuple<int32_t, int64_t, int64_t, int32_t, int64_t, int64_t>;
   std::map<Block, const KeyRange*> spans_;  ///< By rows and keys: the passes share them.
 };

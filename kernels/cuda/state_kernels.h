@@ -257,10 +257,12 @@ inline simt::LaunchShape convert_shape(int64_t count) {
 template <class Lane>
 RING_DEVICE void add_all(Lane& lane, const AddParams& p) {
   const int64_t at = (int64_t{lane.block_x()} * kStateThreads + lane.thread()) * 8;
-  if (at >= p.count) return;
-  const Eight own = load_eight(lane, p.to + at), other = load_eight(lane, p.from + at);
-  store_eight(lane, p.to + at,
-              {blend(1, own.low, 1, other.low), blend(1, own.high, 1, other.high)});
+  if (at >= p.count * p.rows) return;
+  const int64_t row = p.rows == 1 ? 0 : at / p.count;
+  float* const to = p.to + row * p.to_stride + at - row * p.count;
+  const float* const from = p.from + row * p.from_stride + at - row * p.count;
+  const Eight own = load_eight(lane, to), other = load_eight(lane, from);
+  store_eight(lane, to, {blend(1, own.low, 1, other.low), blend(1, own.high, 1, other.high)});
 }
 
 template <class Element, class Lane>

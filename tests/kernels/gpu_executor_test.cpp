@@ -206,7 +206,7 @@ void run_emulated(const KernelCall& call) {
     options.shape = delta_shape(delta->params.rows, delta->heads, delta->batch);
     simt::launch(options, [&](HostLane& lane) { row_delta<simt::Bf16>(lane, delta->params); });
   } else if (const auto* add = std::get_if<AddCall>(&call)) {
-    options.shape = convert_shape(add->params.count);
+    options.shape = convert_shape(add->params.count * add->params.rows);
     simt::launch(options, [&](HostLane& lane) { add_all(lane, add->params); });
   } else if (const auto* normal = std::get_if<NormalizeCall>(&call)) {
     options.shape = state_shape(normal->params.rows, normal->heads, normal->batch, 64);

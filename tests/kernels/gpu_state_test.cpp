@@ -222,6 +222,16 @@ TEST(GpuState, SumsOfGradientsAreAdded) {
     cuda::add_all(lane, {to.data(), from.data(), kCount});
   });
   EXPECT_EQ(to, want);
+  // Rows of some heads among others.
+  std::vector<float> wide(5 * 48), narrow(5 * 16);
+  for (size_t i = 0; i < narrow.size(); ++i) narrow[i] = static_cast<float>(i + 1);
+  launch(options_of(cuda::convert_shape(5 * 16)), [&](HostLane& lane) {
+    cuda::add_all(lane, {wide.data() + 8, narrow.data(), 16, 5, 48, 16});
+  });
+  for (size_t i = 0; i < wide.size(); ++i) {
+    const size_t row = i / 48, at = i % 48;
+    EXPECT_EQ(wide[i], at >= 8 && at < 24 ? static_cast<float>(row * 16 + at - 7) : 0.0F);
+  }
 }
 
 // delta in the order (row, head) of what travels, with lse brought from (head, row) beside it.

@@ -192,7 +192,7 @@ void CudaRuntime::launch_one(int stream_id, const CompleteCall& call) {
 
 void CudaRuntime::launch_one(int stream_id, const AddCall& call) {
   launch_kernel(stream_id, state_kernel(StateKernel::kAdd, DType::kBF16),
-                convert_shape(call.params.count), call.params);
+                convert_shape(call.params.count * call.params.rows), call.params);
 }
 
 void CudaRuntime::launch_one(int stream_id, const ClearCall& call) {
