@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "kernels/reference/attention.h"
@@ -143,21 +144,51 @@ RowStatistics statistics_of(const Problem& problem, const OracleRows& all,
   return result;
 }
 
+/// dQ (head, row, dim) of the sampled rows with the delta of the run's own output. An output
+/// rounded to 16 bits moves delta, and where a row sees few keys dQ is a small difference of large
+/// terms: compared with dQ of the exact output, a right result would seem wrong.
+std::vector<double> query_gradients(const OracleRows& sampled,
+                                    const std::vector<int64_t>& positions,
+                                    const RowStatistics& statistics) {
+  const reference::Problem& problem = sampled.problem;
+  const auto count = static_cast<int64_t>(positions.size());
+  std::vector<int64_t> numbers(positions.size());
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  std::vector<double> dq = reference::query_gradients(problem, sampled.d_out.view, numbers);
+  const std::vector<double> out = reference::attend(problem).out;
+  reference::Problem over_keys = problem;  // Each row's mean key.
+  over_keys.v = problem.k;
+  over_keys.dim_v = problem.dim_qk;
+  const std::vector<double> keys = reference::attend(over_keys).out;
+  const size_t all_rows = statistics.delta.size() / static_cast<size_t>(problem.heads);
+  for (int64_t head = 0; head < problem.heads; ++head) {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto row = static_cast<size_t>(head * count + i);
+      double delta = 0;
+      for (int64_t d = 0; d < problem.dim_v; ++d) {
+        delta += out[row * static_cast<size_t>(problem.dim_v) + static_cast<size_t>(d)] *
+                 sampled.d_out.view.at(i, head, d);
+      }
+      const size_t at = static_cast<size_t>(head) * all_rows +
+                        static_cast<size_t>(positions[static_cast<size_t>(i)]);
+      const double moved = problem.scale * (delta - statistics.delta[at]);
+      const size_t first = row * static_cast<size_t>(problem.dim_qk);
+      for (size_t d = first; d < first + static_cast<size_t>(problem.dim_qk); ++d)
+        dq[d] += moved * keys[d];
+    }
+  }
+  return dq;
+}
+
 void verify_gradients(const RingProgram& program, const DataSource& data, const Executor& executor,
                       const std::vector<int64_t>& positions, const OracleRows& sampled,
                       Verification& result) {
   const Problem& problem = program.problem;
   const auto count = positions.size();
   const double passes = program.tuning.accumulation_steps;
-  const std::vector<int64_t> numbers = [&] {
-    std::vector<int64_t> all(count);
-    for (size_t i = 0; i < count; ++i) all[i] = static_cast<int64_t>(i);
-    return all;
-  }();
-  const std::vector<double> dq =
-      reference::query_gradients(sampled.problem, sampled.d_out.view, numbers);
   const auto all = oracle_rows(problem, data, all_positions(problem));
   const RowStatistics statistics = statistics_of(problem, *all, executor);
+  const std::vector<double> dq = query_gradients(sampled, positions, statistics);
   const reference::Gradients keys = reference::key_gradients(
       all->problem, all->d_out.view, statistics.lse, statistics.delta, positions);
   const auto dim = static_cast<size_t>(problem.head_dim);

@@ -30,8 +30,8 @@ struct Verification {
 
 /// Checks batch element 0 of the executor's last run at about `rows` positions: the ends of the
 /// sequence and of every shard, and others spread between them. Of a program with a backward pass
-/// the gradients there are checked too: dQ against the oracle alone, dK and dV with lse and delta
-/// of the rows taken from the run's output, which the same call samples.
+/// the gradients there are checked too, with delta (and for dK and dV lse) of the rows taken from
+/// the run's output, which the same call samples.
 Verification verify_rows(const RingProgram& program, const DataSource& data,
                          const Executor& executor, int64_t rows);
 
