@@ -6,11 +6,14 @@
 #include <array>
 #include <cmath>
 
+#include "core/counted.h"
+
 namespace ring {
 
 std::string describe(const Problem& problem) {
-  std::string text = fmt::format("{} heads", problem.heads);
-  if (problem.kv_heads != problem.heads) text += fmt::format(" over {} KV heads", problem.kv_heads);
+  std::string text = counted(problem.heads, "head");
+  if (problem.kv_heads != problem.heads)
+    text += fmt::format(" over {}", counted(problem.kv_heads, "KV head"));
   text += fmt::format(" of {}", problem.head_dim);
   if (problem.head_dim_v != problem.head_dim) text += fmt::format(" (V {})", problem.head_dim_v);
   text += fmt::format(", {} tokens, {}, {}, {}", format_count(problem.seq_len()),
@@ -20,8 +23,9 @@ std::string describe(const Problem& problem) {
 }
 
 std::string describe(const Tuning& tuning) {
-  std::string text = fmt::format("{} on {} ranks, {}, blocks of {}, ", tuning.strategy,
-                                 tuning.ranks, tuning.partition, format_count(tuning.block_tokens));
+  std::string text =
+      fmt::format("{} on {}, {}, blocks of {}, ", tuning.strategy, counted(tuning.ranks, "rank"),
+                  tuning.partition, format_count(tuning.block_tokens));
   text += tuning.blocks_per_message == 0 ? "one message a shard"
           : tuning.blocks_per_message == 1
               ? "one block a message"

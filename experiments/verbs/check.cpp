@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/scenario_toml.h"
 #include "core/program_check.h"
@@ -80,7 +81,8 @@ class CheckVerb final : public Verb {
   static void print_text(Console& console, const RingProgram& program,
                          const std::vector<Fault>& faults) {
     const Style& style = console.style();
-    const std::string size = fmt::format("{} ranks, {} ops", program.ranks(), program.op_count());
+    const std::string size =
+        fmt::format("{}, {}", counted(program.ranks(), "rank"), counted(program.op_count(), "op"));
     if (faults.empty()) {
       console.print(fmt::format("{}: {}\n", style.paint(Tone::kGood, "sound"), size));
       return;

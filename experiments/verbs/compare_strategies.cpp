@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/counted.h"
 #include "core/efficiency.h"
 #include "core/error.h"
 #include "core/formats/program_json.h"
@@ -181,8 +182,9 @@ class CompareStrategiesVerb final : public Verb {
     console.print(lines_text(
         {{"problem", describe(scenario.problem)},
          {"tuning",
-          fmt::format("{} ranks, {}, blocks of {}, depth {}", ranks, scenario.tuning.partition,
-                      scenario.tuning.block_tokens, scenario.tuning.pipeline_depth)},
+          fmt::format("{}, {}, blocks of {}, depth {}", counted(ranks, "rank"),
+                      scenario.tuning.partition, format_count(scenario.tuning.block_tokens),
+                      scenario.tuning.pipeline_depth)},
          {"machine", machine.note}},
         style));
     console.print("\n" + table.text(style));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/file_io.h"
 #include "core/formats/program_json.h"
@@ -79,8 +80,8 @@ class StrategiesVerb final : public Verb {
     std::filesystem::create_directories(*pictures_);
     const std::string path = (std::filesystem::path(*pictures_) / (name + ".svg")).string();
     SpaceTimeOptions options;
-    options.title = fmt::format("{}: {}, {} ranks", program.tuning.strategy,
-                                program.problem.mask.text(), program.ranks());
+    options.title = fmt::format("{}: {}, {}", program.tuning.strategy, program.problem.mask.text(),
+                                counted(program.ranks(), "rank"));
     write_file(path, space_time_svg(program, result.timeline, options));
     console.note("wrote " + path);
   }
@@ -93,9 +94,8 @@ class StrategiesVerb final : public Verb {
 
   static std::string numbers_text(const StrategyNumbers& numbers) {
     if (numbers.sent_bytes == 0) return "nothing";
-    return fmt::format("{} in a step at most, {} in {} steps",
-                       format_bytes(numbers.sent_per_step_bytes), format_bytes(numbers.sent_bytes),
-                       numbers.steps);
+    return fmt::format("{} in a step at most, {} in {}", format_bytes(numbers.sent_per_step_bytes),
+                       format_bytes(numbers.sent_bytes), counted(numbers.steps, "step"));
   }
 
   static void print_text(Console& console, const Scenario& scenario,
@@ -103,8 +103,9 @@ class StrategiesVerb final : public Verb {
     const Style& style = console.style();
     console.print(lines_text(
         {{"problem", describe(scenario.problem)},
-         {"tuning", fmt::format("{} ranks, {}, blocks of {}", scenario.tuning.ranks,
-                                scenario.tuning.partition, scenario.tuning.block_tokens)},
+         {"tuning",
+          fmt::format("{}, {}, blocks of {}", counted(scenario.tuning.ranks, "rank"),
+                      scenario.tuning.partition, format_count(scenario.tuning.block_tokens))},
          {"symbols", "S tokens, P ranks, Hq and Hkv heads of D, b bytes a value"}},
         style));
     for (const Listed& entry : listed) {

@@ -63,6 +63,9 @@ TEST(TopoMatrix, OtherDevicesAreNeitherGpuNorNic) {
   EXPECT_EQ(matrix.of_kind(TopoDeviceKind::kNic).size(), 0U);
   EXPECT_EQ(matrix.of_kind(TopoDeviceKind::kOther).size(), 1U);
   EXPECT_TRUE(has_finding(matrix.findings, FindingKind::kUnknown, "NUMA"));
+  EXPECT_TRUE(has_finding(matrix.findings, FindingKind::kFound, "2 GPUs, 0 NICs"));
+  EXPECT_TRUE(has_finding(matrix.findings, FindingKind::kFound, "NV3: 1 pair of GPUs"));
+  EXPECT_FALSE(has_finding(matrix.findings, FindingKind::kFound, "is nearest to"));
 }
 
 TEST(TopoMatrix, PeerAccessIsNotALinkClass) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/import/text_lines.h"
 
@@ -204,9 +205,9 @@ class LogReader {
     const std::string name = r.collective.empty() ? "a collective" : r.collective;
     const CollectiveRow* peak = r.peak(false);
     add(FindingKind::kFound, r.line,
-        fmt::format(
-            "{} on {} ranks of {} hosts, {} sizes, at most {} GB/s bus bandwidth at {} bytes", name,
-            r.ranks.size(), r.hosts(), r.rows.size(), peak->out_of_place.busbw, peak->size_bytes));
+        fmt::format("{} on {} of {}, {}, at most {} GB/s bus bandwidth at {} bytes", name,
+                    counted(r.ranks.size(), "rank"), counted(r.hosts(), "host"),
+                    counted(r.rows.size(), "size"), peak->out_of_place.busbw, peak->size_bytes));
     if (r.is_inferred) {
       add(FindingKind::kAssumed, r.line, "the collective is told by its numbers: " + r.collective);
     }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/import/nccl_xml.h"
 #include "core/formats/import/safe_xml.h"
@@ -243,14 +244,15 @@ class TopologyReader {
                       out_.pci_devices));
       return;
     }
-    add(FindingKind::kFound, fmt::format("{} GPUs, {} NICs, {} NUMA nodes", out_.gpus.size(),
-                                         out_.nics.size(), out_.numa_nodes));
+    add(FindingKind::kFound,
+        fmt::format("{}, {}, {}", counted(out_.gpus.size(), "GPU"),
+                    counted(out_.nics.size(), "NIC"), counted(out_.numa_nodes, "NUMA node")));
     std::map<std::string, int> pairs;
     for (size_t i = 0; i < out_.gpus.size(); ++i) {
       for (size_t j = i + 1; j < out_.gpus.size(); ++j) ++pairs[out_.gpu_hops[i][j].text()];
     }
     for (const auto& [hop, count] : pairs) {
-      add(FindingKind::kFound, fmt::format("{}: {} pairs of GPUs", hop, count));
+      add(FindingKind::kFound, fmt::format("{}: {} of GPUs", hop, counted(count, "pair")));
     }
     bool has_links = false, has_rate = true, uses_switch = false;
     for (const NcclGpu& gpu : out_.gpus) {

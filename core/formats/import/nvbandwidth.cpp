@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/import/link_log.h"
 #include "core/formats/import/text_lines.h"
@@ -108,7 +109,7 @@ class NvbandwidthReader {
   void describe() {
     out_.findings.insert(out_.findings.begin(),
                          {FindingKind::kFound,
-                          fmt::format("{} devices: {}", out_.devices.size(),
+                          fmt::format("{}: {}", counted(out_.devices.size(), "device"),
                                       out_.devices.empty() ? "?" : out_.devices[0]),
                           0});
     bool has_pairs = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/import/link_log.h"
 #include "core/formats/import/text_lines.h"
@@ -97,7 +98,7 @@ class P2pReader {
     const auto add = [&](FindingKind kind, std::string text) {
       out_.findings.push_back({kind, std::move(text), 0});
     };
-    add(FindingKind::kFound, fmt::format("{} devices: {}", out_.devices.size(),
+    add(FindingKind::kFound, fmt::format("{}: {}", counted(out_.devices.size(), "device"),
                                          out_.devices.empty() ? "?" : out_.devices[0]));
     if (out_.knows_peer_access && !out_.has_peer_access) {
       add(FindingKind::kFound,

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/import/link_log.h"
 #include "core/formats/import/text_lines.h"
@@ -67,8 +68,9 @@ LinkLog parse_superbench(std::string_view text, const std::string& file) {
   out.devices.assign(gpus.begin(), gpus.end());
   out.findings.push_back(
       {FindingKind::kFound,
-       fmt::format("{} GPUs, {} NUMA nodes, {} figures; names with \"and\" are both ways together",
-                   gpus.size(), numa.size(), out.figures.size()),
+       fmt::format("{}, {}, {} figures; names with \"and\" are both ways together",
+                   counted(gpus.size(), "GPU"), counted(numa.size(), "NUMA node"),
+                   out.figures.size()),
        0});
   out.findings.push_back({FindingKind::kUnknown, "the message sizes and the names of the GPUs", 0});
   if (others > 0) {

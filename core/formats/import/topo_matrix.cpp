@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/formats/import/rocm_matrix.h"
 #include "core/formats/import/topo_table.h"
@@ -207,8 +208,8 @@ void describe_nearest_nics(TopoMatrix& matrix) {
 
 void describe(TopoMatrix& matrix, int64_t line) {
   add(matrix, FindingKind::kFound, line,
-      fmt::format("{} GPUs, {} NICs", matrix.of_kind(TopoDeviceKind::kGpu).size(),
-                  matrix.of_kind(TopoDeviceKind::kNic).size()));
+      fmt::format("{}, {}", counted(matrix.of_kind(TopoDeviceKind::kGpu).size(), "GPU"),
+                  counted(matrix.of_kind(TopoDeviceKind::kNic).size(), "NIC")));
   const auto gpus = matrix.of_kind(TopoDeviceKind::kGpu);
   add_pair_findings(matrix, line);
   if (!matrix.has_links()) {
@@ -268,7 +269,7 @@ void add_pair_findings(TopoMatrix& matrix, int64_t line) {
   }
   for (const auto& [hop, count] : pairs) {
     matrix.findings.push_back(
-        {FindingKind::kFound, fmt::format("{}: {} pairs of GPUs", hop, count), line});
+        {FindingKind::kFound, fmt::format("{}: {} of GPUs", hop, counted(count, "pair")), line});
   }
 }
 
