@@ -15,6 +15,9 @@ namespace ring {
 CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options,
                                   const std::string& device = "cpu");
 
+/// A sentence where the speed checks say that the cores did not keep their speed; empty: they did.
+std::string unsteady_text(const Calibration& calibration);
+
 /// Fitted parameters with their intervals, and how well every probe was fitted.
 std::string calibration_text(const CalibrationResult& result, const Style& style);
 

@@ -53,6 +53,8 @@ class CalibrateVerb final : public Verb {
       console.print_document(document);
     }
     console.note(fmt::format("wrote {}", written));
+    const std::string unsteady = unsteady_text(result.calibration);
+    if (!unsteady.empty()) console.note(unsteady);
     if (!result.is_complete) {
       throw Error(
           ErrorKind::kInterrupted,
