@@ -54,6 +54,13 @@ Cell error_cell(const DemoRow& row) {
                                                       : Tone::kBad};
 }
 
+/// One run says nothing of the spread.
+std::string time_and_spread(const Measurement& measured) {
+  const std::string time = format_time(measured.median_ps());
+  if (measured.steps_ps.size() < 2) return time;
+  return fmt::format("{} ± {}", time, format_percent(measured.spread()));
+}
+
 }  // namespace
 
 std::string demo_table(const std::vector<DemoRow>& rows, const Style& style) {
@@ -70,8 +77,7 @@ std::string demo_table(const std::vector<DemoRow>& rows, const Style& style) {
          format_time(row.predicted_ps()),
          {fmt::format("{} .. {}", format_time(interval.low_ps), format_time(interval.high_ps)),
           row.is_inside_interval() ? Tone::kPlain : Tone::kWarn},
-         fmt::format("{} ± {}", format_time(row.measurement.median_ps()),
-                     format_percent(row.measurement.spread())),
+         time_and_spread(row.measurement),
          error_cell(row),
          both(fmt::format("{:.3f}", predicted.communication_ratio),
               fmt::format("{:.3f}", measured.communication_ratio)),
@@ -79,8 +85,13 @@ std::string demo_table(const std::vector<DemoRow>& rows, const Style& style) {
          both(format_percent(predicted.overlap), format_percent(measured.overlap)),
          row.verification.is_right() ? Cell("right", Tone::kGood) : Cell("WRONG", Tone::kBad)});
   }
-  return table.text(style) + "  pairs are predicted / measured; ± is half the distance from the " +
-         "10th to the 90th percentile\n";
+  const bool has_spread = std::any_of(rows.begin(), rows.end(), [](const DemoRow& row) {
+    return row.measurement.steps_ps.size() > 1;
+  });
+  std::string legend = "  pairs are predicted / measured; ";
+  legend +=
+      has_spread ? "± is half the distance from the 10th to the 90th percentile" : "one run each";
+  return table.text(style) + legend + "\n";
 }
 
 std::string summary_text(const DemoSummary& summary, const Steadiness& steadiness,
@@ -92,7 +103,8 @@ std::string summary_text(const DemoSummary& summary, const Steadiness& steadines
       {"worst error", format_percent(summary.worst_abs_error),
        tone(summary.worst_abs_error <= 0.25)},
       {"in interval",
-       fmt::format("{} of {} configurations", format_percent(summary.interval_coverage),
+       fmt::format("{} of {} configurations",
+                   std::lround(summary.interval_coverage * summary.configurations),
                    summary.configurations),
        tone(summary.interval_coverage >= 0.8)}};
   const std::string unsteady = describe(steadiness);

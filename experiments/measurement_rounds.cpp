@@ -23,9 +23,11 @@ constexpr double kLongestWait_s = 4;
 std::string describe(const Steadiness& steadiness) {
   if (steadiness.made_again == 0 && steadiness.kept_slow == 0) return {};
   std::string text = fmt::format(
-      "the cores were up to {} slower than while calibrating; {} of {} batches of runs were made "
-      "again for that",
-      format_percent(steadiness.slowest_ratio - 1), steadiness.made_again, steadiness.batches);
+      "the cores were up to {} slower than while calibrating; beside {} of runs, {} made for that",
+      format_percent(steadiness.slowest_ratio - 1),
+      steadiness.batches == 1 ? "1 batch" : fmt::format("{} batches", steadiness.batches),
+      steadiness.made_again == 1 ? "1 repeat was"
+                                 : fmt::format("{} repeats were", steadiness.made_again));
   if (steadiness.kept_slow > 0) {
     text += fmt::format(", and {} had to be kept", steadiness.kept_slow);
   }

@@ -176,6 +176,14 @@ class RunVerb final : public Verb {
     }
   }
 
+  /// One run says nothing of the spread.
+  static std::string measured_text(const Measurement& measured) {
+    const std::string time = format_time(measured.median_ps());
+    if (measured.steps_ps.size() == 1) return time + ", one run";
+    return fmt::format("{} ± {}, median of {} runs", time, format_percent(measured.spread()),
+                       measured.steps_ps.size());
+  }
+
   static void print_text(Console& console, const RunOutcome& outcome) {
     const Measurement& measured = outcome.measurement;
     std::vector<ReportLine> lines = setup_lines(outcome.program, outcome.machine);
@@ -187,10 +195,7 @@ class RunVerb final : public Verb {
     }
     if (!measured.is_complete) lines.push_back({"partial", "stopped before the end", Tone::kWarn});
     if (!measured.steps_ps.empty()) {
-      lines.push_back({"measured",
-                       fmt::format("{} ± {}, median of {} runs", format_time(measured.median_ps()),
-                                   format_percent(measured.spread()), measured.steps_ps.size()),
-                       Tone::kStrong});
+      lines.push_back({"measured", measured_text(measured), Tone::kStrong});
       if (outcome.prediction) lines.push_back({"error", signed_percent(outcome.error())});
     }
     for (const ReportLine& line : metrics_lines(outcome.metrics)) lines.push_back(line);
