@@ -18,6 +18,8 @@ namespace {
 constexpr size_t kMostDrawn = 128;
 constexpr double kNodeRadius = 17;
 constexpr std::string_view kWorst = "#D55E00";
+constexpr std::string_view kLegend =
+    "Numbers are ranks; a hop is as wide as what it gets while all run at once.";
 
 struct HopStyle {
   std::string_view color, dash;
@@ -47,7 +49,8 @@ class Picture {
         side_(2 * radius_ + 220) {}
 
   std::string draw(const std::string& title) {
-    SvgWriter svg(side_, side_ + 90);
+    width_ = std::max({side_, 40 + svg_text_width(title, 15), 40 + svg_text_width(kLegend, 12)});
+    SvgWriter svg(width_, side_ + 90);
     svg.text(20, 26, title, {15, "#222222", SvgAnchor::kStart, true});
     place_nodes();
     draw_unused(svg);
@@ -62,7 +65,7 @@ class Picture {
     const auto count = static_cast<double>(ring_.processors.size());
     for (size_t i = 0; i < ring_.processors.size(); ++i) {
       const double angle = 2 * std::numbers::pi * static_cast<double>(i) / count;
-      at_[ring_.processors[i]] = {side_ / 2 + radius_ * std::sin(angle),
+      at_[ring_.processors[i]] = {width_ / 2 + radius_ * std::sin(angle),
                                   side_ / 2 + 30 - radius_ * std::cos(angle)};
     }
   }
@@ -118,7 +121,7 @@ class Picture {
                         : ring_.hops.size() > 10 ? -1
                                                  : 1;
     const Point middle{(a.x + b.x) / 2 + sx, (a.y + b.y) / 2 + sy};
-    double ox = middle.x - side_ / 2, oy = middle.y - side_ / 2 - 30;
+    double ox = middle.x - width_ / 2, oy = middle.y - side_ / 2 - 30;
     const double far = std::hypot(ox, oy);
     ox = far < 20 ? 44 * side : side * ox / far * 44;
     oy = far < 20 ? 0 : side * oy / far * 30;
@@ -139,7 +142,7 @@ class Picture {
                  kFills[static_cast<size_t>(std::max(0, node.host)) % std::size(kFills)],
                  {"#222222", 1, {}});
       svg.text(at.x, at.y + 4, fmt::format("{}", i), {12, "#222222", SvgAnchor::kMiddle, true});
-      const double dx = at.x - side_ / 2, dy = at.y - side_ / 2 - 30;
+      const double dx = at.x - width_ / 2, dy = at.y - side_ / 2 - 30;
       const double far = std::max(1.0, std::hypot(dx, dy));
       const SvgAnchor anchor = std::abs(dx) < 10 ? SvgAnchor::kMiddle
                                : dx > 0          ? SvgAnchor::kStart
@@ -162,14 +165,14 @@ class Picture {
       svg.line(x, y, x + 36, y, {kWorst, 3, {}});
       svg.text(x + 42, y + 4, "worst hops", {12});
     }
-    svg.text(20, y + 26,
-             "Numbers are ranks; a hop is as wide as what it gets while all run at once.", {12});
+    svg.text(20, y + 26, kLegend, {12});
   }
 
   const Topology& topology_;
   const Placement& placement_;
   const PlacedRing& ring_;
   const double radius_, side_;
+  double width_ = 0;  ///< At least side_: no text is cut off.
   std::map<int, Point> at_;
   std::set<std::string> kinds_;
 };

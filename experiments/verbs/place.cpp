@@ -288,10 +288,15 @@ class PlaceVerb final : public Verb {
     console.print_document(document);
   }
 
+  /// A machine from a file is called like its path.
+  static std::string without_folders(const std::string& name) {
+    return name.substr(name.rfind('/', name.find(", ")) + 1);
+  }
+
   void write_files(Console& console, Machine& machine, const Placement& placement) const {
     if (svg_) {
       write_file(*svg_, placement_svg(machine.topology, placement,
-                                      fmt::format("Best ring over {}", machine.name)));
+                                      "Best ring over " + without_folders(machine.name)));
       console.note(fmt::format("wrote {} (picture)", *svg_));
     }
     if (!output_) return;

@@ -218,6 +218,7 @@ TEST(Place, FindsTheRingAndWritesIt) {
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("gpu0 gpu1 gpu3 gpu2"));
   EXPECT_THAT(read_text(picture), HasSubstr("NVLink"));
+  EXPECT_THAT(read_text(picture), HasSubstr(">Best ring over topo.txt<"));
   const json again = run_json_verb({"place", "--topology", machine});
   EXPECT_EQ(again.at("order"), (std::vector<int>{0, 1, 2, 3})) << "already in ring order";
 }
