@@ -29,6 +29,7 @@ class SetupOptions {
   void refuse_unused(const Tuning& tuning) const;
   /// Whether an option says what is computed, or how; the machine does not count.
   bool is_program_given() const;
+  bool is_config_wanted() const { return is_config_wanted_; }
   /// With --print-config prints the scenario file that reproduces the command and returns true.
   bool print_config(const Scenario& scenario, Console& console) const;
 

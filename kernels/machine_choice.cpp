@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/formats/machine_json.h"
@@ -60,6 +62,19 @@ void refuse_misspelt(const std::string& name) {
               fmt::format("did you mean {}? ringscope machines lists them", near));
 }
 
+/// As seen from the working folder where it is below that, else whole: a scenario file gives whole
+/// paths, people do not, and both mean the same run. Keys behind the path stay.
+std::string shown(const std::string& text) {
+  const std::string path = file_exists(text) ? text : topology_path(text);
+  std::error_code unknown;
+  const std::filesystem::path here = std::filesystem::current_path(unknown);
+  if (unknown || path.empty()) return text;
+  const std::filesystem::path whole = (here / path).lexically_normal();
+  const std::filesystem::path below = whole.lexically_relative(here);
+  const bool is_below = !below.empty() && *below.begin() != "..";
+  return (is_below ? below : whole).string() + text.substr(path.size());
+}
+
 }  // namespace
 
 MachineChoice choose_machine(const std::string& path) {
@@ -78,9 +93,9 @@ MachineChoice choose_machine(const std::string& path) {
   }
   if (!path.empty() && is_topology_file(path)) {
     TopologyMachine read = read_topology_machine(path);
-    std::string note = path + ", links from the file, costs of computation from ";
+    std::string note = shown(path) + ", links from the file, costs of computation from ";
     note += read.has_gpu_assumed ? "an A100 (assumed)" : "what the file or its keys say";
-    return {std::move(read.machine), path, note + ", not calibrated", false, {}};
+    return {std::move(read.machine), shown(path), note + ", not calibrated", false, {}};
   }
   const std::string file = path.empty() ? default_machine_path() : path;
   if (path.empty() && !file_exists(file)) {
@@ -92,9 +107,9 @@ MachineChoice choose_machine(const std::string& path) {
   }
   MachineFile read = read_machine(file);
   Machine& machine = read.machine;
-  const std::string note =
-      fmt::format("{} ({}{})", machine.name, file, machine.is_calibrated ? "" : ", not calibrated");
-  return {std::move(machine), file, note, false, std::move(read.calibration)};
+  const std::string note = fmt::format("{} ({}{})", machine.name, shown(file),
+                                       machine.is_calibrated ? "" : ", not calibrated");
+  return {std::move(machine), shown(file), note, false, std::move(read.calibration)};
 }
 
 std::vector<MachineOffer> machine_offers() {

@@ -46,6 +46,10 @@ class SimulateVerb final : public Verb {
   int run(VerbContext& context) override {
     Console& console = context.console;
     Scenario scenario = setup_.resolve();
+    if (program_ && setup_.is_config_wanted()) {
+      throw_usage("--print-config: a scenario file has no --program",
+                  "leave one out; the program file itself is what reproduces it");
+    }
     if (!program_) setup_.refuse_unused(scenario.tuning);
     if (noise_seed_) scenario.noise_seed = static_cast<uint64_t>(*noise_seed_);
     if (setup_.print_config(scenario, console)) return 0;

@@ -44,6 +44,7 @@ Channel make_channel(bool is_terminal) {
     const size_t equals = entry.find('=');
     setenv(entry.substr(0, equals).c_str(), entry.substr(equals + 1).c_str(), 1);
   }
+  if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) _exit(126);
   std::vector<std::string> words = {RING_RINGSCOPE};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;

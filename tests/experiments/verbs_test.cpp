@@ -142,6 +142,40 @@ TEST(PrintConfig, GivesBackAFileThatReproducesTheCommand) {
   EXPECT_EQ(direct, reproduced);
 }
 
+TEST(PrintConfig, WholeAndShortPathsOfTheMachineMeanTheSameRun) {
+  const TemporaryFolder folder;
+  const std::filesystem::path machine = write_test_machine(folder);
+  const std::string name = machine.filename().string();
+  ProcessOptions here;
+  here.folder = folder.path();
+  const auto simulated = [&here](const std::string& path) {
+    return run_ringscope(small("simulate", {"--machine", path, "--json"}), here);
+  };
+  const ProcessResult whole = simulated(machine.string());
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  EXPECT_EQ(nlohmann::json::parse(whole.out).at("machine").at("source"), name);
+  EXPECT_EQ(whole.out, simulated(name).out);
+  EXPECT_EQ(whole.out, simulated("./" + name).out);
+}
+
+TEST(PrintConfig, IsRefusedForAProgramFile) {
+  const TemporaryFolder folder;
+  const std::string program = folder.write("p.txt", "ranks 1\nlanes 1\nr0 L0 compute ps=5\n");
+  const ProcessResult result = run_ringscope({"simulate", "--program", program, "--print-config"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("no --program"));
+}
+
+TEST(Trace, OfARingProgramIsNotReadAsOneOfKernels) {
+  const TemporaryFolder folder;
+  const std::string trace = folder.file("trace.json");
+  ASSERT_EQ(run_ringscope(small("simulate", {"--trace", trace})).code, 0);
+  const ProcessResult result = run_ringscope({"why", trace});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("take the run file"));
+}
+
 TEST(PrintConfig, OptionsWinOverTheScenario) {
   const TemporaryFolder folder;
   const std::string scenario =

@@ -43,6 +43,9 @@ class TraceCollector {
     }
     const bool is_kernel = category == "kernel";
     const bool is_copy = category == "gpu_memcpy" || category == "gpu_memset";
+    if (event.phase == "X" && (category == "attend" || category == "send")) {
+      trace_.is_of_ring_program = true;
+    }
     if (event.phase != "X" || (!is_kernel && !is_copy)) return;
     if (event.begin_ns < 0 || event.duration_ns < 0) {
       ++unreadable_;

@@ -34,6 +34,7 @@ struct KernelTrace {
   std::vector<std::string> names;
   std::vector<KernelSlice> slices;             ///< In order of time.
   std::map<std::string, int64_t> collectives;  ///< Host calls "nccl:all_reduce" and how many.
+  bool is_of_ring_program = false;             ///< RingScope wrote it of ops, not of kernels.
   Findings findings;
 };
 

@@ -117,6 +117,11 @@ class NameTable {
 };
 
 std::vector<Slice> slices_of(const KernelTrace& trace, const std::string& path) {
+  if (trace.slices.empty() && trace.is_of_ring_program) {
+    throw_usage(
+        path + ": a trace that RingScope wrote of a ring program, whose waits it leaves out",
+        "take the run file that it was made from");
+  }
   if (trace.slices.empty()) {
     throw_usage(path + ": no kernel ran in it",
                 "trace with GPU activities (CUPTI), not the host alone");
