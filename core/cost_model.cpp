@@ -232,7 +232,7 @@ double op_seconds(const Machine& machine, const Problem* problem, const Op& op, 
       if (cost == machine.attend.end()) {
         throw_usage(fmt::format("machine '{}' does not state what attention costs in {}",
                                 machine.name, name(known.dtype)),
-                    fmt::format("it states {}", names_of(machine.attend)));
+                    fmt::format("it states {}: choose with --dtype", names_of(machine.attend)));
       }
       if (op.method == AttendMethod::kNaive)
         return naive_seconds(machine, cost->second, known, op, sharers);

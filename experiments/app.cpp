@@ -72,6 +72,10 @@ std::string nearest_option(const CLI::App& verb, std::string_view word) {
     throw_usage(fmt::format("unknown option {}", word),
                 "options come after the verb: ringscope VERB [options]");
   }
+  if (word == "help") {
+    throw_usage("there is no verb help",
+                "ringscope --help lists the verbs, ringscope VERB --help the options of one");
+  }
   if (!before.empty()) {
     const std::string near = nearest_of(verb_names(root), word);
     throw_usage(fmt::format("unknown verb {}", word),
@@ -86,7 +90,10 @@ std::string nearest_option(const CLI::App& verb, std::string_view word) {
 }
 
 /// Refuses options that are known but used in a wrong way.
-[[noreturn]] void refuse_form(const CLI::ParseError& error) {
+[[noreturn]] void refuse_form(const CLI::App& root, const CLI::ParseError& error) {
+  const auto chosen = root.get_subcommands();
+  const std::string help =
+      fmt::format("see ringscope {}--help", chosen.empty() ? "" : chosen.back()->get_name() + " ");
   const std::string message = error.what();
   const std::string option = message.substr(0, message.find_first_of(": "));
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
@@ -99,9 +106,9 @@ std::string nearest_option(const CLI::App& verb, std::string_view word) {
     throw_usage(option + " needs a value");
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    throw_usage(message.substr(0, message.find(' ')) + " is missing", "see ringscope VERB --help");
+    throw_usage(message.substr(0, message.find(' ')) + " is missing", help);
   }
-  throw_usage(message, "see ringscope VERB --help");
+  throw_usage(message, help);
 }
 
 void report(Console& console, const std::string& message, const std::string& hint) {
@@ -181,7 +188,7 @@ bool parse(CommandLine& line, const std::vector<std::string>& arguments, Console
   } catch (const CLI::ExtrasError&) {
     refuse_words(line.root);
   } catch (const CLI::ParseError& error) {
-    refuse_form(error);
+    refuse_form(line.root, error);
   }
   return false;
 }

@@ -91,6 +91,10 @@ class DoubleRouting : public KvRouting {
 std::unique_ptr<ProgramSource> make(const Problem& problem, const Tuning& tuning,
                                     const Partition& partition) {
   const int64_t inner = strategy_parameter(tuning, 0);
+  if (tuning.strategy.find(':') == std::string::npos) {
+    throw_usage("strategy double-ring: how many ranks an inner ring has is not given",
+                "write double-ring:I with I ranks per group, for example the GPUs of one node");
+  }
   if (inner < 1 || partition.ranks() % inner != 0) {
     throw_usage(fmt::format("strategy '{}' over {} ranks: the inner ring must be a divisor of the "
                             "number of ranks",

@@ -51,6 +51,11 @@ std::unique_ptr<ProgramSource> make_ulysses_ring(const Problem& problem, const T
   const int64_t inner = words.empty() ? 0
                                       : parse_count(words.substr(0, comma),
                                                     fmt::format("strategy '{}'", tuning.strategy));
+  if (words.empty()) {
+    throw_usage("strategy ulysses-ring: how many ranks split the heads is not given",
+                fmt::format("allowed: {} with U ranks per group, for example the GPUs of one node",
+                            kAllowed));
+  }
   if (inner < 1 || partition.ranks() % inner != 0) {
     throw_usage(fmt::format("strategy '{}' over {} ranks: the ranks that split heads must be a "
                             "divisor of the number of ranks",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string>
 
 #include "core/error.h"
 #include "core/formats/file_io.h"
@@ -82,11 +84,17 @@ class ValidateVerb final : public Verb {
     const std::string folder = published_ ? *published_ : library_folder(LibraryKind::kPublished);
     MachineShelf shelf(machines_.value_or(""));
     std::vector<ScoredRow> rows;
+    std::set<std::string> files;
     for (const PublishedRow& row : read_published_rows(folder)) {
       if (context.is_interrupted) throw Error(ErrorKind::kInterrupted, "stopped");
+      files.insert(row.file);
       if (!file_ || row.file == *file_) rows.push_back(score_row(row, shelf));
     }
-    if (rows.empty()) throw_usage(fmt::format("no published file '{}'", file_.value_or("")));
+    if (rows.empty()) {
+      throw_usage(file_ ? fmt::format("no published file '{}'", *file_)
+                        : fmt::format("no published row in {}", folder),
+                  files.empty() ? "" : fmt::format("files are {}", fmt::join(files, ", ")));
+    }
     const Scores scores = score_all(rows);
     if (svg_) {
       make_parent_folders(*svg_);

@@ -37,8 +37,10 @@ class WhyVerb final : public Verb {
   bool has_partial_results() const override { return false; }
   void declare(VerbOptions& options) override {
     options.argument("RUN", run_, "Run file, or a Kineto or Chrome trace of a GPU");
-    options.text("--machine", machine_, "FILE",
-                 "Machine it ran on: a machine file, or a shape such as dgx-a100:nodes=2");
+    options.text(
+        "--machine", machine_, "FILE",
+        "Machine it ran on: a machine file, a machine such as h100-sxm-8, or a shape such as\n"
+        "dgx-a100:nodes=2 [the profile that ringscope calibrate left]");
     options.flag("--predicted", is_predicted_wanted_,
                  "Explain the predicted times where the file has measured ones too");
     options.flag("--no-what-if", is_brief_, "Leave out what changes would buy");

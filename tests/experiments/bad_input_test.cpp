@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
                               "more than"},
                       BadCase{{"simulate", "--machine", "dgx-a10"}, "did you mean dgx-a100?"},
                       BadCase{{"simulate", "--machine", ""}, "--machine is empty"},
-                      BadCase{{"simulate", "--machine", "dgx-a100"}, "it states bf16, fp16"},
+                      BadCase{{"simulate", "--machine", "dgx-a100"},
+                              "it states bf16, fp16: choose with --dtype"},
                       BadCase{{"simulate", "--model", "llama-3-8B"}, "did you mean llama-3-8b?"},
                       BadCase{{"simulate", "--topology", "dgx-1v"}, "are for --machine"},
                       BadCase{{"simulate", "--strategy", "ulysses", "--depth", "3"}, "no use for"},
@@ -77,7 +78,9 @@ INSTANTIATE_TEST_SUITE_P(
                       BadCase{{"calibrate", "--budget", "0s"}, "--budget"},
                       BadCase{{"calibrate", "--seq", "4096"}, "calibrate has no option --seq"},
                       BadCase{{"run", "--device", "tpu"}, "cpu or cuda"},
-                      BadCase{{"trace"}, "RUN is missing"},
+                      BadCase{{"trace"}, "RUN is missing\n hint: see ringscope trace --help"},
+                      BadCase{{"help"}, "ringscope --help"},
+                      BadCase{{"validate", "--file", "foo"}, "usp-yunchang"},
                       BadCase{{"compare", "a", "b", "c"}, "does not take the argument c"}));
 
 TEST(BadInputOf, CoresThatAreNotThere) {
