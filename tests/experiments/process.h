@@ -18,7 +18,7 @@ struct ProcessOptions {
   bool is_err_terminal = false;          ///< stderr is a pseudo terminal.
   /// Called with what is on stderr so far; once it returns true the child gets SIGINT.
   std::function<bool(const std::string& err)> interrupt_when;
-  std::string folder;  ///< To run in, instead of the parent's.
+  std::string folder = {};  ///< To run in, instead of the parent's.
 };
 
 /// `ringscope arguments...`. A child that takes more than two minutes is killed.
