@@ -101,7 +101,8 @@ void summarize(Metrics& metrics) {
   metrics.communication_ps = static_cast<Picoseconds>(communication_ps / ranks);
   metrics.exposed_ps = static_cast<Picoseconds>(exposed_ps / ranks);
   if (metrics.makespan_ps > 0) {
-    metrics.flops_per_s = metrics.flops / seconds_from_picoseconds(metrics.makespan_ps);
+    metrics.flops_per_s =
+        static_cast<double>(metrics.flops) / seconds_from_picoseconds(metrics.makespan_ps);
   }
 }
 
@@ -111,11 +112,10 @@ Metrics measure(const Timeline& timeline) {
   metrics.is_complete = timeline.is_complete;
   std::vector<RankIntervals> intervals(static_cast<size_t>(timeline.ranks));
   std::vector<Picoseconds> finish_ps(static_cast<size_t>(timeline.ranks), 0);
-  __int128 flops = 0;
   for (const Slice& slice : timeline.slices) {
     const auto rank = static_cast<size_t>(slice.op.rank);
     finish_ps[rank] = std::max(finish_ps[rank], slice.end_ps);
-    flops += slice.flops;
+    metrics.flops += slice.flops;
     if (slice.kind == OpKind::kSend) {
       metrics.bytes_sent = checked_add(metrics.bytes_sent, slice.bytes, "the sum of bytes sent");
     }
@@ -131,7 +131,6 @@ Metrics measure(const Timeline& timeline) {
   for (size_t rank = 0; rank < intervals.size(); ++rank) {
     metrics.ranks.push_back(measure_rank(std::move(intervals[rank]), finish_ps[rank]));
   }
-  metrics.flops = static_cast<double>(flops);
   summarize(metrics);
   return metrics;
 }

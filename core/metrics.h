@@ -27,7 +27,7 @@ struct Metrics {
   double overlap = 0;    ///< 1 - exposed / communication; 1 when there is no communication.
   double imbalance = 0;  ///< Longest compute of a rank over the mean, minus 1.
   int busiest_rank = 0, idlest_rank = 0;
-  double flops = 0;  ///< Of all ranks: may be more than 64 bits hold, so rounded beyond 2^53.
+  __int128 flops = 0;  ///< Of all ranks, exact: may be more than 64 bits hold.
   Bytes bytes_sent = 0;
   double flops_per_s = 0;
   bool is_complete = true;

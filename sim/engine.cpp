@@ -280,7 +280,7 @@ void SimulationEngine::prefetch_flow_end(Fluid::Token token) const {
 SimulationResult SimulationEngine::result() {
   const int64_t copies = all_ranks_ / ranks_;
   SimulationResult result;
-  result.metrics = recorder_.metrics(static_cast<double>(flops_), bytes_sent_, all_ranks_);
+  result.metrics = recorder_.metrics(flops_, bytes_sent_, all_ranks_);
   result.makespan_ps = result.metrics.makespan_ps;
   result.timeline = recorder_.take_timeline();
   result.ops = op_count_ * copies;

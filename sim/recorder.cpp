@@ -19,10 +19,10 @@ void SimulationRecorder::add(const Slice& slice) {
   slices_[lane].push_back(slice);
 }
 
-Metrics SimulationRecorder::metrics(double flops, Bytes bytes_sent, int all_ranks) const {
+Metrics SimulationRecorder::metrics(__int128 flops, Bytes bytes_sent, int all_ranks) const {
   const int64_t copies = all_ranks / static_cast<int>(activities_.size());
   Metrics metrics;
-  metrics.flops = flops * static_cast<double>(copies);
+  metrics.flops = flops * copies;
   metrics.bytes_sent = checked_multiply(bytes_sent, copies, "the sum of bytes sent");
   metrics.ranks.reserve(static_cast<size_t>(all_ranks));
   for (size_t i = 0; i < static_cast<size_t>(all_ranks); ++i) {

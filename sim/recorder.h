@@ -28,7 +28,7 @@ class SimulationRecorder {
 
   /// Flops and bytes are those of the ranks recorded, which stand for `all_ranks` when there are
   /// more of these.
-  Metrics metrics(double flops, Bytes bytes_sent, int all_ranks) const;
+  Metrics metrics(__int128 flops, Bytes bytes_sent, int all_ranks) const;
   /// Gives the slices away; to be called once.
   Timeline take_timeline();
   bool keeps_timeline() const { return keep_timeline_; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -119,6 +120,22 @@ RankMetrics rank_from_json(const json& value, const JsonPlace& place) {
   return rank;
 }
 
+/// A whole number where 64 bits hold it; a reader that takes numbers as doubles loses no more than
+/// it must.
+ordered_json flops_to_json(__int128 flops) {
+  if (flops <= std::numeric_limits<Flops>::max()) return static_cast<Flops>(flops);
+  return static_cast<double>(flops);
+}
+
+__int128 flops_from_json(const JsonObject& object) {
+  if (object.at("flops").is_number_integer()) return object.integer("flops", 0);
+  const double flops = object.amount("flops");
+  if (flops > 1e36) {
+    throw_usage(fmt::format("{}: {} is too large", object.place("flops").text(), flops));
+  }
+  return static_cast<__int128>(flops);
+}
+
 }  // namespace
 
 OpKind parse_op_kind(std::string_view word, const std::string& where) {
@@ -176,7 +193,7 @@ ordered_json metrics_to_json(const Metrics& metrics) {
           {"imbalance", metrics.imbalance},
           {"busiest_rank", metrics.busiest_rank},
           {"idlest_rank", metrics.idlest_rank},
-          {"flops", metrics.flops},
+          {"flops", flops_to_json(metrics.flops)},
           {"bytes_sent", metrics.bytes_sent},
           {"flops_per_s", metrics.flops_per_s},
           {"complete", metrics.is_complete},
@@ -199,7 +216,7 @@ Metrics metrics_from_json(const json& value, const JsonPlace& place) {
   metrics.imbalance = object.number("imbalance");
   metrics.busiest_rank = object.integer32("busiest_rank");
   metrics.idlest_rank = object.integer32("idlest_rank");
-  metrics.flops = object.amount("flops");
+  metrics.flops = flops_from_json(object);
   metrics.bytes_sent = object.integer("bytes_sent", 0);
   metrics.flops_per_s = object.amount("flops_per_s");
   metrics.is_complete = object.boolean("complete");

@@ -136,10 +136,12 @@ void Bench::attention_ring() {
   }
   std::vector<double> from_program, from_source;
   for (int i = 0; i < 11; ++i) {
-    const Measured a =
-        measure_apart([&] { return simulate(program, machine, metrics_only()).metrics.flops; });
+    const Measured a = measure_apart([&] {
+      return static_cast<double>(simulate(program, machine, metrics_only()).metrics.flops);
+    });
     const Measured b = measure_apart([&] {
-      return simulate(*plan_source(problem, tuning), machine, metrics_only()).metrics.flops;
+      return static_cast<double>(
+          simulate(*plan_source(problem, tuning), machine, metrics_only()).metrics.flops);
     });
     const auto expected = static_cast<double>(flops);
     check("8 ranks, 1M tokens",
@@ -182,7 +184,7 @@ void Bench::folded() {
     SimulationOptions options = metrics_only();
     options.allow_folding = true;
     const SimulationResult result = simulate(*plan_source(problem, tuning), machine, options);
-    return result.simulated_ranks == 1 ? result.metrics.flops : 0.0;
+    return result.simulated_ranks == 1 ? static_cast<double>(result.metrics.flops) : 0.0;
   });
   check("131,072 GPUs folded", measured.has_worked && measured.result == expected);
   at_most("131,072 GPUs, 100M tokens, folded", measured.seconds, "s", 1);

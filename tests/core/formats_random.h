@@ -150,7 +150,7 @@ class RandomFiles {
     metrics.ranks.push_back({whole(0, 9), whole(0, INT64_MAX), 0, 1, 2, amount()});
     metrics.communication_ratio = amount();
     metrics.overlap = amount();
-    metrics.flops = static_cast<double>(whole(0, INT64_MAX));
+    metrics.flops = whole(0, INT64_MAX);
     metrics.bytes_sent = whole(0, INT64_MAX);
     return metrics;
   }

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/formats/timeline_json.h"
 #include "tests/core/formats_random.h"
 #include "tests/core/formats_testing.h"
 
@@ -66,6 +67,21 @@ ordered_json document() {
 
 std::string refusal(const ordered_json& value) {
   return error_of([&] { parse_run(value.dump(), "r.json"); });
+}
+
+TEST(RunJson, FlopsComeBackToTheLastOne) {
+  for (const __int128 flops : {__int128{INT64_MAX}, __int128{INT64_MAX} + 1, __int128{1} << 90}) {
+    Metrics metrics;
+    metrics.flops = flops;
+    const ordered_json value = metrics_to_json(metrics);
+    EXPECT_TRUE(metrics_from_json(value, {}).flops == flops) << value.at("flops");
+  }
+  ordered_json value = metrics_to_json({});
+  value["flops"] = 1e60;
+  EXPECT_THAT(error_of([&] {
+                metrics_from_json(value, {"r.json", ""});
+              }),
+              HasSubstr("r.json: /flops: 1e+60 is too large"));
 }
 
 TEST(RunJson, NamesWhatIsWrong) {
