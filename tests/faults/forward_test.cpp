@@ -1,6 +1,7 @@
 // Faults that forward runs show: F5, F6, F8, F11, F13, F14, F16, F17, F19, F20, F27, F29.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -52,11 +53,21 @@ TEST(Faults, F5TheLogarithmOfTheSumIsNatural) {
   });
   Problem problem = one_head(Mask::full(2));
   problem.scale = 1;
-  for (const int ranks : {1, 2}) {
-    const Output output = run_once(problem, tuning_of(ranks, "contiguous"), data);
-    EXPECT_NEAR(output.out[0], 0.731059, 1e-6);
-    EXPECT_NEAR(output.lse[0], 1.313262, 1e-6);
+  const auto expect_right = [&](const Tuning& tuning) {
+    const Output output = run_once(problem, tuning, data);
+    EXPECT_NEAR(output.out[0], 0.731059, 1e-6) << tuning.strategy;
+    EXPECT_NEAR(output.lse[0], 1.313262, 1e-6) << tuning.strategy;
+  };
+  // One block of both keys, or a block each that is added to the state or merged.
+  for (const Tokens block : {1, 2}) expect_right(tuning_of(1, "contiguous", block));
+  Tuning tuning = tuning_of(2, "contiguous", 1);
+  for (const char* strategy : {"pass-kv", "pass-q", "tree-decode", "bidirectional-ring"}) {
+    tuning.strategy = strategy;
+    expect_right(tuning);
   }
+  tuning = tuning_of(2, "contiguous", 1);
+  tuning.is_deterministic = true;
+  expect_right(tuning);
 }
 
 double max_error(const std::vector<double>& actual, const std::vector<double>& exact) {
@@ -89,6 +100,16 @@ TEST(Faults, F6Bf16ErrorDoesNotGrowWithTheRing) {
     EXPECT_LE(mean[ranks], 1.5 * mean[1]) << ranks;
   }
   EXPECT_LE(mean[1], std::ldexp(1.0, -8));
+  // Where partial results travel.
+  for (const char* strategy : {"pass-q", "tree-decode", "ulysses-ring:2"}) {
+    Tuning tuning;
+    tuning.strategy = strategy;
+    tuning.ranks = 8;
+    tuning.block_tokens = 32;
+    const Output actual = run_once(problem, tuning, data);
+    EXPECT_LE(max_error(actual.out, exact.out), 1.5 * worst[1]) << strategy;
+    EXPECT_LE(relative_rms(actual.out, exact.out), 1.5 * mean[1]) << strategy;
+  }
 }
 
 TEST(Faults, F8ZigzagWithoutACausalMask) {
@@ -128,6 +149,12 @@ TEST(Faults, F13SharedTokensAtTheRearCountOnce) {
 TEST(Faults, F14LengthSevenOverTwoRanks) {
   const Partition partition = Partition::zigzag(7, 2);
   EXPECT_EQ(partition.shard(0), (TokenRanges{{0, 2, 1}, {6, 1, 1}}));
+  for (const int64_t token : {2, 3, 4, 5}) {
+    const TokenRanges& shard = partition.shard(1);
+    EXPECT_TRUE(std::any_of(shard.begin(), shard.end(), [&](const AffineRange& range) {
+      return token >= range.begin && token <= range.last();
+    })) << token;
+  }
   EXPECT_EQ(partition.shard_tokens(0), 3);
   EXPECT_EQ(partition.shard_tokens(1), 4);
   const FunctionData data = values_at({1, 1, 1, 1, 2, 2, 2});
@@ -159,6 +186,19 @@ TEST(Faults, F17FewerTokensThanRanks) {
     EXPECT_EQ(one.lse[0], 0);
   }
   EXPECT_THROW(plan(one_head(Mask::causal(0)), tuning_of(8, "zigzag")), Error);
+}
+
+// Lengths 3, 1, 0 and 5: each document is dealt to the ranks by itself.
+TEST(Faults, F17DocumentsShorterThanTheRing) {
+  const Problem problem = one_head(Mask::documents({0, 3, 4, 4, 9}, true));
+  const std::vector<double> means = {0, 0.5, 1, 3, 4, 4.5, 5, 5.5, 6};
+  for (const char* partition : {"doc-zigzag", "zigzag", "contiguous", "striped"}) {
+    const Output output = run_once(problem, tuning_of(8, partition), mean_position_data());
+    for (size_t row = 0; row < means.size(); ++row)
+      EXPECT_NEAR(output.out[row], means[row], 1e-6) << partition;
+  }
+  const Partition three = Partition::zigzag(3, 8);
+  for (int rank = 0; rank < 8; ++rank) EXPECT_EQ(three.shard_tokens(rank), rank < 3 ? 1 : 0);
 }
 
 TEST(Faults, F19UnevenShardsAreNotDiluted) {

@@ -1,12 +1,14 @@
-// Faults of time, order and memory: F10, F25, F30.
+// Faults of time, order, memory and counts: F10, F25, F29, F30.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/efficiency.h"
 #include "core/error.h"
+#include "core/formats/timeline_json.h"
 #include "core/memory_model.h"
 #include "core/payload.h"
 #include "core/program_check.h"
@@ -91,6 +93,20 @@ TEST(Faults, F25AllSendFirstIsADeadlockOfAllRanks) {
   }
 }
 
+// Sends that do not wait for their receivers are no deadlock.
+TEST(Faults, F25AllSendFirstWithRoomForTheMessages) {
+  for (const int ranks : {2, 3, 4, 5, 8}) {
+    RingProgram program = parse_program(ring_step(ranks, "send first"));
+    for (RankProgram& rank : program.rank_programs) {
+      for (Op& op : rank.ops) {
+        if (op.kind == OpKind::kSend) op.protocol = Protocol::kEager;
+      }
+    }
+    EXPECT_TRUE(check_program(program).empty());
+    EXPECT_GT(simulate(program, ring_of_gpus(ranks)).makespan_ps, 0);
+  }
+}
+
 TEST(Faults, F25HopTimesOfTheOtherOrders) {
   for (const int ranks : {2, 3, 4, 5, 8}) {
     const Machine machine = ring_of_gpus(ranks, 1e9, 1'000'000);
@@ -101,6 +117,18 @@ TEST(Faults, F25HopTimesOfTheOtherOrders) {
     EXPECT_EQ(makespan_ps("grouped"), hop_ps);
     EXPECT_EQ(makespan_ps("even odd"), (ranks % 2 == 0 ? 2 : 3) * hop_ps);
   }
+}
+
+// 4 (2^27 + 1)^2 = 2^56 + 2^30 + 4 needs 55 bits, two more than a double has.
+TEST(Faults, F29FlopsAreCountedToTheLastOne) {
+  constexpr int64_t kTokens = (int64_t{1} << 27) + 1;
+  Tuning tuning;
+  tuning.ranks = 3;
+  tuning.block_tokens = kTokens;
+  const SimulationResult result =
+      simulate(plan(one_head(Mask::full(kTokens)), tuning), instant_ring(3));
+  EXPECT_EQ(result.metrics.flops, (Flops{1} << 56) + (Flops{1} << 30) + 4);
+  EXPECT_EQ(metrics_to_json(result.metrics).at("flops").dump(), "72057595111669764");
 }
 
 // Each rank holds as many tokens as the device did: together they do 8 x 8 times its work.
