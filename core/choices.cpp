@@ -37,6 +37,13 @@ std::string even_bounds(std::string_view kind, int64_t seq_len) {
   return fmt::format("{}:0,{},{}", kind, seq_len / 2, seq_len);
 }
 
+/// Text, then two frames of a quarter of the sequence each.
+std::string even_mix(int64_t seq_len) {
+  const int64_t frame = seq_len / 4;
+  if (frame == 0) return fmt::format("mix:text={}", seq_len);
+  return fmt::format("mix:text={},frames=2x{}", seq_len - 2 * frame, frame);
+}
+
 }  // namespace
 
 std::vector<ChoiceForm> mask_forms(int64_t seq_len) {
@@ -54,6 +61,8 @@ std::vector<ChoiceForm> mask_forms(int64_t seq_len) {
        even_bounds("docs-full", seq_len)},
       {"groups", "bounds 0,...,length", "full within groups, causal across them",
        even_bounds("groups", seq_len)},
+      {"mix", "parts text=N, frames=KxN, new",
+       "text, causal, and video frames, each full in itself", even_mix(seq_len)},
       {"decode", "tokens", "only the last tokens ask, each for all before it", "decode:1"},
   };
 }

@@ -94,7 +94,8 @@ std::unique_ptr<OracleRows> oracle_rows(const Problem& problem, const DataSource
   return rows;
 }
 
-/// RMS of differences relative to the RMS of what is exact.
+/// RMS of differences relative to the RMS of what is exact; where that is nothing but zeros, such
+/// as the gradient of scores that have no choice, the RMS of the differences.
 class RelativeError {
  public:
   /// `exact` is (head, token, dim) of `tokens` tokens; `actual` (head, dim) of number `token`,
@@ -107,14 +108,15 @@ class RelativeError {
       errors_ += difference * difference;
       values_ += wanted * wanted;
     }
+    count_ += static_cast<double>(actual.size());
   }
   double value() const {
-    const double error = std::sqrt(values_ == 0 ? errors_ : errors_ / values_);
+    const double error = std::sqrt(errors_ == 0 ? 0 : errors_ / (values_ == 0 ? count_ : values_));
     return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
   }
 
  private:
-  double errors_ = 0, values_ = 0;
+  double errors_ = 0, values_ = 0, count_ = 0;
 };
 
 /// lse and sum out * d_out of all rows, (head, row), from the run's own output.

@@ -25,7 +25,10 @@ std::set<std::string> kinds_allowed(const std::string& hint) {
       continue;
     }
     const std::string kind(kind_of(word));
-    if (!kind.empty() && std::islower(static_cast<unsigned char>(kind[0])) != 0) kinds.insert(kind);
+    // "mix:text=N,frames=KxN,new" is one word.
+    const bool is_part = word == "new" || word.find('=') < word.find(':');
+    if (!is_part && !kind.empty() && std::islower(static_cast<unsigned char>(kind[0])) != 0)
+      kinds.insert(kind);
     word.clear();
   }
   return kinds;

@@ -36,8 +36,8 @@ Problem few_keys(DType dtype, const Mask& mask) {
 // output to 16 bits moves by more than a rounding of dQ itself.
 TEST(Verify, GradientsOfRowsWithFewKeysAreRight) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-    for (const Mask& mask :
-         {Mask::causal(2), Mask::prefix_lm(3, 2), Mask::documents({0, 4, 7, 9}, true)}) {
+    for (const Mask& mask : {Mask::causal(2), Mask::prefix_lm(3, 2), Mask::sliding_window(9, 1),
+                             Mask::documents({0, 4, 7, 9}, true)}) {
       for (uint64_t seed = 0; seed < 8; ++seed) {
         const SeededData data(seed);
         const Verification result = verified(few_keys(dtype, mask), {}, data, data);
