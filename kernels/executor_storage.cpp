@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kernels/input_buffers.h"
 
 namespace ring {
 namespace {
@@ -170,22 +171,10 @@ void RankMemory::fill(const RingProgram& program, int rank, const DataSource& da
   out.touch();
   lse.touch();
   if (!has_attention) return;
-  const TokenRanges& tokens = program.partition.shard(rank);
-  backward.fill(problem, tokens, data);
-  const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
-  if (storage.has_home_inputs) {
-    fill_buffer(data, tokens, Payload::kQuery, kHomeBuffer);
-    fill_buffer(data, tokens, Payload::kKeyValue, kHomeBuffer);
-  }
-  for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
-    const BufferShape& shape = storage.shaped_buffers[i];
-    const bool holds_inputs = shape.payload == Payload::kKeyValue ||
-                              shape.payload == Payload::kQuery ||
-                              shape.payload == Payload::kQuerySide;
-    if (shape.filled_with < 0 || !holds_inputs) continue;
-    fill_buffer(data, program.tokens_of(shape.filled_with), shape.payload,
-                storage.buffers + static_cast<int32_t>(i));
-  }
+  backward.fill(problem, program.partition.shard(rank), data);
+  for_each_input(program, rank, [&](const TokenRanges& tokens, Payload payload, int32_t buffer) {
+    fill_buffer(data, tokens, payload, buffer);
+  });
 }
 
 void RankMemory::fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,

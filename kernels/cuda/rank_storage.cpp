@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "kernels/cuda/rank_tensors.h"
 #include "kernels/cuda/shard_data.h"
+#include "kernels/input_buffers.h"
 
 namespace ring::cuda {
 namespace {
@@ -25,7 +26,7 @@ RankTensors::RankTensors(const RingProgram& program, int rank, const DataSource&
   first_shaped_buffer_ = storage.buffers;
   take_home(storage);
   take_shaped(storage);
-  fill(data, storage);
+  fill(data);
   if (has_backward(problem_.pass)) {
     gradients_ =
         std::make_unique<RankGradients>(problem_, storage, program.partition.shard(rank), data,
@@ -134,21 +135,10 @@ RankTensors::Buffer RankTensors::shaped_buffer(const BufferShape& shape) {
   return buffer;
 }
 
-void RankTensors::fill(const DataSource& data, const RankStorage& storage) {
-  const TokenRanges& tokens = program_.partition.shard(rank_);
-  if (storage.has_home_inputs) {
-    fill_buffer(data, tokens, Payload::kQuery, kHomeBuffer);
-    fill_buffer(data, tokens, Payload::kKeyValue, kHomeBuffer);
-  }
-  for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
-    const BufferShape& shape = storage.shaped_buffers[i];
-    const bool holds_inputs = shape.payload == Payload::kKeyValue ||
-                              shape.payload == Payload::kQuery ||
-                              shape.payload == Payload::kQuerySide;
-    if (shape.filled_with < 0 || !holds_inputs) continue;
-    fill_buffer(data, program_.tokens_of(shape.filled_with), shape.payload,
-                storage.buffers + static_cast<int32_t>(i));
-  }
+void RankTensors::fill(const DataSource& data) {
+  for_each_input(program_, rank_, [&](const TokenRanges& tokens, Payload payload, int32_t buffer) {
+    fill_buffer(data, tokens, payload, buffer);
+  });
 }
 
 void RankTensors::fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,

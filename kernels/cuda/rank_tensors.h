@@ -90,7 +90,7 @@ class RankTensors {
   void take_plain();
   void take_home(const RankStorage& storage);
   void take_shaped(const RankStorage& storage);
-  void fill(const DataSource& data, const RankStorage& storage);
+  void fill(const DataSource& data);
   void fill_tensor(const DataSource& data, Tensor tensor, const TokenRanges& tokens,
                    int64_t all_heads, const View& view);
   void fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
