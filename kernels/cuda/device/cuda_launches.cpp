@@ -160,34 +160,33 @@ void CudaRuntime::launch_one(int stream_id, const AttendCall& call) {
                              encode_tensor_map(tensors.v), call.params});
 }
 
-void CudaRuntime::launch_one(int stream_id, const FinalizeCall& call) {
-  const FinalizeParams& p = call.params;
-  launch_kernel(stream_id, state_kernel(StateKernel::kFinalize, call.dtype),
+/// A kernel over the rows of all heads and batch elements of a state.
+template <class Call>
+void CudaRuntime::launch_over_states(int stream_id, StateKernel kernel, DType dtype,
+                                     const Call& call) {
+  const auto& p = call.params;
+  launch_kernel(stream_id, state_kernel(kernel, dtype),
                 state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+}
+
+void CudaRuntime::launch_one(int stream_id, const FinalizeCall& call) {
+  launch_over_states(stream_id, StateKernel::kFinalize, call.dtype, call);
 }
 
 void CudaRuntime::launch_one(int stream_id, const MergeCall& call) {
-  const MergeStateParams& p = call.params;
-  launch_kernel(stream_id, state_kernel(StateKernel::kMergeState, DType::kBF16),
-                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+  launch_over_states(stream_id, StateKernel::kMergeState, DType::kBF16, call);
 }
 
 void CudaRuntime::launch_one(int stream_id, const ResetCall& call) {
-  const ResetStateParams& p = call.params;
-  launch_kernel(stream_id, state_kernel(StateKernel::kReset, DType::kBF16),
-                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+  launch_over_states(stream_id, StateKernel::kReset, DType::kBF16, call);
 }
 
 void CudaRuntime::launch_one(int stream_id, const NormalizeCall& call) {
-  const ResetStateParams& p = call.params;
-  launch_kernel(stream_id, state_kernel(StateKernel::kNormalize, DType::kBF16),
-                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+  launch_over_states(stream_id, StateKernel::kNormalize, DType::kBF16, call);
 }
 
 void CudaRuntime::launch_one(int stream_id, const CompleteCall& call) {
-  const ResetStateParams& p = call.params;
-  launch_kernel(stream_id, state_kernel(StateKernel::kComplete, DType::kBF16),
-                state_shape(p.rows, call.heads, call.batch, p.dim_v), p);
+  launch_over_states(stream_id, StateKernel::kComplete, DType::kBF16, call);
 }
 
 void CudaRuntime::launch_one(int stream_id, const AddCall& call) {

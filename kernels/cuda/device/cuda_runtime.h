@@ -67,6 +67,8 @@ class CudaRuntime final : public DeviceRuntime {
   template <class Params>
   void launch_kernel(int stream, const CompiledKernel& kernel, const simt::LaunchShape& shape,
                      const Params& params);
+  template <class Call>
+  void launch_over_states(int stream, StateKernel kernel, DType dtype, const Call& call);
   void launch_one(int stream, const AttendCall& call);
   void launch_one(int stream, const FinalizeCall& call);
   void launch_one(int stream, const MergeCall& call);
