@@ -126,10 +126,7 @@ class SimulationEngine {
   bool fetch(uint32_t rank);
   void append(uint32_t rank, int64_t index, const Op& op, std::span<const LanePoint> deps,
               Lane& lane);
-  bool is_valid(const Op& op, std::span<const LanePoint> deps, const Lane* lanes) const;
-  bool is_earlier(const LanePoint& point, const Lane* lanes) const;
-  [[noreturn]] void refuse(uint32_t rank, int64_t index, const Op& op,
-                           std::span<const LanePoint> deps) const;
+  std::string fault_of(const Op& op, std::span<const LanePoint> deps, const Lane* lanes) const;
   double work_of(uint32_t rank, int64_t index, const Op& op) const;
 
   // engine_ops.cpp: computation.

@@ -29,7 +29,9 @@ bool SimulationEngine::fetch(uint32_t rank) {
     const std::span<const LanePoint> deps(batch_.deps.data() + op.dep_begin,
                                           static_cast<size_t>(op.dep_count));
     const int64_t index = feed.fetched++;
-    if (!is_valid(op, deps, lanes)) refuse(rank, index, op, deps);
+    if (const std::string fault = fault_of(op, deps, lanes); !fault.empty()) {
+      throw_usage(fmt::format("op r{}:{} ({}): {}", rank, index, name(op.kind), fault));
+    }
     append(rank, index, op, deps, lanes[op.lane]);
   }
   return true;
@@ -59,42 +61,24 @@ double SimulationEngine::work_of(uint32_t rank, int64_t index, const Op& op) con
                  : model_.link_work(of_rank, index, op.bytes);
 }
 
-bool SimulationEngine::is_valid(const Op& op, std::span<const LanePoint> deps,
-                                const Lane* lanes) const {
-  if (static_cast<uint32_t>(op.lane) >= lanes_per_rank_ || (op.bytes | op.fixed_ps) < 0) {
-    return false;
+/// What is wrong with an op of the rank that has `lanes`; empty: nothing.
+std::string SimulationEngine::fault_of(const Op& op, std::span<const LanePoint> deps,
+                                       const Lane* lanes) const {
+  if (static_cast<uint32_t>(op.lane) >= lanes_per_rank_) {
+    return fmt::format("there is no lane {}", op.lane);
   }
   if (is_transfer(op.kind) && static_cast<uint32_t>(op.peer) >= static_cast<uint32_t>(all_ranks_)) {
-    return false;
+    return fmt::format("there is no rank {}", op.peer);
   }
+  if (op.bytes < 0 || op.fixed_ps < 0) return "a size or time is negative";
   for (const LanePoint& dep : deps) {
-    if (!is_earlier(dep, lanes)) return false;
+    if (static_cast<uint32_t>(dep.lane) >= lanes_per_rank_ || dep.position < 0 ||
+        dep.position >= lanes[dep.lane].fetched) {
+      return fmt::format("it depends on number {} of lane {}, which is no earlier op", dep.position,
+                         dep.lane);
+    }
   }
-  return true;
-}
-
-/// Of the lanes of a rank.
-bool SimulationEngine::is_earlier(const LanePoint& point, const Lane* lanes) const {
-  return static_cast<uint32_t>(point.lane) < lanes_per_rank_ && point.position >= 0 &&
-         point.position < lanes[point.lane].fetched;
-}
-
-/// Says why an op is not valid.
-void SimulationEngine::refuse(uint32_t rank, int64_t index, const Op& op,
-                              std::span<const LanePoint> deps) const {
-  const auto said = [&](const std::string& why) {
-    return fmt::format("op r{}:{} ({}): {}", rank, index, name(op.kind), why);
-  };
-  if (static_cast<uint32_t>(op.lane) >= lanes_per_rank_) {
-    throw_usage(said(fmt::format("there is no lane {}", op.lane)));
-  }
-  if (op.bytes < 0 || op.fixed_ps < 0) throw_usage(said("a size or time is negative"));
-  for (const LanePoint& dep : deps) {
-    if (is_earlier(dep, &lanes_[rank * lanes_per_rank_])) continue;
-    throw_usage(said(fmt::format("it depends on number {} of lane {}, which is no earlier op",
-                                 dep.position, dep.lane)));
-  }
-  throw_usage(said(fmt::format("there is no rank {}", op.peer)));
+  return {};
 }
 
 }  // namespace ring

@@ -190,10 +190,6 @@ class EventQueue {
     entries.swap(beyond);
     for (const Entry entry : entries) append(bucket_of(entry), entry);
     set_horizon();
-    if (beyond.capacity() == 0) {
-      entries.clear();
-      beyond.swap(entries);
-    }
   }
 
   // The heap.
