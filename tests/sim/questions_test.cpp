@@ -6,27 +6,13 @@
 
 #include "core/error.h"
 #include "core/formats/example_scenarios.h"
-#include "core/machine_presets.h"
+#include "tests/sim/study_fixture.h"
 
 namespace ring {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-Scenario small_scenario() {
-  Scenario scenario;
-  scenario.problem.mask = Mask::causal(4096);
-  scenario.problem.dtype = DType::kBF16;
-  scenario.tuning.ranks = 4;
-  scenario.tuning.block_tokens = 256;
-  scenario.machine = "dgx-a100";
-  return scenario;
-}
-
-Study study_of(const Scenario& scenario) {
-  return run_study(plan_study(scenario, machine_preset(scenario.machine)));
-}
 
 SweepPoint point(Tokens block, int depth, Picoseconds makespan_ps, double exposed) {
   SweepPoint point;

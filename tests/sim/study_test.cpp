@@ -10,25 +10,12 @@
 #include "core/machine_presets.h"
 #include "core/strategy.h"
 #include "sim/candidates.h"
+#include "tests/sim/study_fixture.h"
 
 namespace ring {
 namespace {
 
 using testing::HasSubstr;
-
-Scenario small_scenario() {
-  Scenario scenario;
-  scenario.problem.mask = Mask::causal(4096);
-  scenario.problem.dtype = DType::kBF16;
-  scenario.tuning.ranks = 4;
-  scenario.tuning.block_tokens = 256;
-  scenario.machine = "dgx-a100";
-  return scenario;
-}
-
-Study study_of(const Scenario& scenario) {
-  return run_study(plan_study(scenario, machine_preset(scenario.machine)));
-}
 
 TEST(Study, IsNeverFasterThanItsBounds) {
   for (const ExampleScenario& example : example_scenarios()) {
