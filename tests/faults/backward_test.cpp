@@ -17,9 +17,7 @@ using testing_support::run_gradients;
 // A gradient is a sum of few products whose terms carry the error of a weight, about 1e-6
 // (docs/numerics.md).
 void expect_close(const AllGradients& actual, const AllGradients& exact) {
-  EXPECT_LE(relative_rms(actual.dq, exact.dq), 4e-6);
-  EXPECT_LE(relative_rms(actual.dk, exact.dk), 4e-6);
-  EXPECT_LE(relative_rms(actual.dv, exact.dv), 4e-6);
+  testing_support::expect_gradients(actual, exact, 4e-6, 4e-6);
 }
 
 // K and V of the step at hand, not those of step 0, make the gradients.

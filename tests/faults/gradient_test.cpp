@@ -53,9 +53,7 @@ std::string text_of(const Tuning& tuning) {
 }
 
 void expect_close(const AllGradients& actual, const AllGradients& exact, double tolerance) {
-  EXPECT_LE(relative_rms(actual.dq, exact.dq), tolerance);  // NaN fails too.
-  EXPECT_LE(relative_rms(actual.dk, exact.dk), tolerance);
-  EXPECT_LE(relative_rms(actual.dv, exact.dv), tolerance);
+  testing_support::expect_gradients(actual, exact, tolerance, tolerance);
 }
 
 // Padded to multiples of 4 the last chunk of the first document, tokens 9 to 11, would be nothing

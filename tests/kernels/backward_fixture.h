@@ -50,4 +50,12 @@ inline AllGradients run_gradients(const Problem& problem, const Tuning& tuning,
   return gather_gradients(executor, problem);
 }
 
+/// Relative RMS of each; NaN fails too.
+inline void expect_gradients(const AllGradients& actual, const AllGradients& exact,
+                             double scores_tolerance, double values_tolerance) {
+  EXPECT_LE(relative_rms(actual.dq, exact.dq), scores_tolerance);
+  EXPECT_LE(relative_rms(actual.dk, exact.dk), scores_tolerance);
+  EXPECT_LE(relative_rms(actual.dv, exact.dv), values_tolerance);
+}
+
 }  // namespace ring::testing_support

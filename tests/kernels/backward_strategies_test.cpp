@@ -46,9 +46,7 @@ Problem problem_of(const Way& way, const char* mask) {
 
 // As in backward_test.cpp: sums of up to 67 terms with the error of a weight each.
 void expect_equal(const AllGradients& actual, const AllGradients& exact) {
-  EXPECT_LE(relative_rms(actual.dq, exact.dq), 4e-6);
-  EXPECT_LE(relative_rms(actual.dk, exact.dk), 4e-6);
-  EXPECT_LE(relative_rms(actual.dv, exact.dv), 4e-6);
+  testing_support::expect_gradients(actual, exact, 4e-6, 4e-6);
 }
 
 class BackwardStrategies : public testing::TestWithParam<Way> {};

@@ -45,9 +45,7 @@ double tolerance(DType dtype) {
 }
 
 void expect_equal(const AllGradients& actual, const AllGradients& exact, DType dtype) {
-  EXPECT_LE(relative_rms(actual.dq, exact.dq), tolerance(dtype));
-  EXPECT_LE(relative_rms(actual.dk, exact.dk), tolerance(dtype));
-  EXPECT_LE(relative_rms(actual.dv, exact.dv), 4e-6);
+  testing_support::expect_gradients(actual, exact, tolerance(dtype), 4e-6);
 }
 
 class BackwardRing : public testing::TestWithParam<
@@ -213,9 +211,7 @@ TEST(Backward, AccumulationSumsThePasses) {
     for (auto* all : {&many.dq, &many.dk, &many.dv}) {
       for (double& value : *all) value /= steps;
     }
-    EXPECT_LE(relative_rms(many.dq, once.dq), 1e-6);
-    EXPECT_LE(relative_rms(many.dk, once.dk), 1e-6);
-    EXPECT_LE(relative_rms(many.dv, once.dv), 1e-6);
+    testing_support::expect_gradients(many, once, 1e-6, 1e-6);
   }
 }
 

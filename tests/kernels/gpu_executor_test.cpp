@@ -244,6 +244,19 @@ TEST(GpuExecutor, BothPassesOfTheRealKernelsMatchTheOracle) {
   }
 }
 
+/// Weights and output are rounded to bf16.
+void expect_real_kernels_match(const Problem& problem, const Tuning& tuning, const DataSource& data,
+                               const Output& want, HostRuntimeOptions options) {
+  const RingProgram program = plan(problem, tuning);
+  options.kernels = run_emulated;
+  HostRuntime runtime(options);
+  GpuExecutor executor(program, data, runtime);
+  executor.run();
+  const Output have = gather(executor, problem);
+  EXPECT_LT(testing_support::relative_rms(have.out, want.out), 2 * 0x1p-8);
+  for (size_t i = 0; i < want.lse.size(); ++i) EXPECT_NEAR(have.lse[i], want.lse[i], 1e-4);
+}
+
 TEST(GpuExecutor, PartialResultsOfTheRealKernelsMatchTheOracle) {
   Problem problem = problem_of(50, "causal");
   problem.head_dim = problem.head_dim_v = 64;
@@ -252,15 +265,7 @@ TEST(GpuExecutor, PartialResultsOfTheRealKernelsMatchTheOracle) {
   for (const char* strategy : {"pass-q", "ulysses"}) {
     Tuning tuning = tuning_of(2, strategy);
     tuning.block_tokens = 20;
-    const RingProgram program = plan(problem, tuning);
-    HostRuntimeOptions options;
-    options.kernels = run_emulated;
-    HostRuntime runtime(options);
-    GpuExecutor executor(program, data, runtime);
-    executor.run();
-    const Output have = gather(executor, problem);
-    EXPECT_LT(testing_support::relative_rms(have.out, want.out), 2 * 0x1p-8);
-    for (size_t i = 0; i < want.lse.size(); ++i) EXPECT_NEAR(have.lse[i], want.lse[i], 1e-4);
+    expect_real_kernels_match(problem, tuning, data, want, {});
   }
 }
 
@@ -273,16 +278,7 @@ TEST(GpuExecutor, RingsOfTheRealKernelsMatchTheOracle) {
     Tuning tuning = tuning_of(3);
     tuning.block_tokens = 16;
     tuning.is_deterministic = is_deterministic;
-    const RingProgram program = plan(problem, tuning);
-    HostRuntimeOptions options = delayed(1);
-    options.kernels = run_emulated;
-    HostRuntime runtime(options);
-    GpuExecutor executor(program, data, runtime);
-    executor.run();
-    const Output have = gather(executor, problem);
-    // Weights and output are rounded to bf16.
-    EXPECT_LT(testing_support::relative_rms(have.out, want.out), 2 * 0x1p-8);
-    for (size_t i = 0; i < want.lse.size(); ++i) EXPECT_NEAR(have.lse[i], want.lse[i], 1e-4);
+    expect_real_kernels_match(problem, tuning, data, want, delayed(1));
   }
 }
 

@@ -59,9 +59,7 @@ void expect_output(const Output& have, const Output& want) {
 
 // The largest error is that of the stored output in delta, as on the CPU (backward_test.cpp).
 void expect_gradients(const AllGradients& have, const AllGradients& want) {
-  EXPECT_LE(relative_rms(have.dq, want.dq), 0x1p-11);
-  EXPECT_LE(relative_rms(have.dk, want.dk), 0x1p-11);
-  EXPECT_LE(relative_rms(have.dv, want.dv), 4e-6);
+  testing_support::expect_gradients(have, want, 0x1p-11, 4e-6);
 }
 
 struct Way {
