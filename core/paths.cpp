@@ -15,15 +15,22 @@ namespace ring {
 
 namespace fs = std::filesystem;
 
-std::string default_machine_path() {
+namespace {
+
+std::string in_cache(const char* name) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   const bool has_cache = cache != nullptr && *cache != '\0';
   const bool has_home = home != nullptr && *home != '\0';
   const fs::path folder =
       has_cache ? fs::path(cache) : fs::path(has_home ? home : "/tmp") / ".cache";
-  return (folder / "ringscope" / "machine.json").string();
+  return (folder / "ringscope" / name).string();
 }
+
+}  // namespace
+
+std::string default_machine_path() { return in_cache("machine.json"); }
+std::string default_gpu_machine_path() { return in_cache("gpu-machine.json"); }
 
 void make_parent_folders(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();

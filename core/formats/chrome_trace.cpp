@@ -69,6 +69,7 @@ class TraceWriter {
 
   std::string write() {
     for (size_t i = 0; i < inputs_.size(); ++i) write_timeline(i);
+    for (const TraceInput& input : inputs_) write_sampled(input);
     return "{\"traceEvents\":[\n" + events_ + "\n],\"displayTimeUnit\":\"ns\"}\n";
   }
 
@@ -205,6 +206,29 @@ class TraceWriter {
         changes.push_back({receive.end_ns, -rate, -1});
       }
       write_counter(pid_of(input, pair.first), pair, std::move(changes));
+    }
+  }
+
+  /// What was sampled before the timeline begins is shown where it begins.
+  void write_sampled(const TraceInput& input) {
+    if (input.counters.empty()) return;
+    int ranks = 0;
+    for (const TraceInput& each : inputs_) ranks = std::max(ranks, each.timeline->ranks);
+    const int pid = pid_of(0, ranks);
+    event(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"devices"}}}})", pid);
+    event(R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", pid);
+    const int64_t end = ns(input.timeline->makespan_ps());
+    for (const Counter& counter : input.counters) {
+      for (size_t i = 0; i < counter.points.size(); ++i) {
+        const int64_t at = ns(counter.points[i].time_ps);
+        const bool is_over =
+            i + 1 < counter.points.size() && ns(counter.points[i + 1].time_ps) <= 0;
+        if (is_over || at > end) continue;
+        event(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{{}:{:.6g}}}}})", pid,
+              microseconds(std::max<int64_t>(at, 0)),
+              json_quote(fmt::format("gpu {} {}", counter.device, counter.name)),
+              json_quote(counter.unit), counter.points[i].value);
+      }
     }
   }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "core/counters.h"
 #include "core/op_names.h"
 #include "core/ring_program.h"
 #include "core/timeline.h"
@@ -18,10 +19,12 @@ struct TraceInput {
   /// Names of an imported run: its slices are then written as the kernels and copies that they were
   /// read from, so that reading the trace again gives the same run.
   const OpNames* names = nullptr;
+  std::span<const Counter> counters = {};  ///< Sampled beside it.
 };
 
 /// One process per rank and timeline, the same ranks side by side; one thread per lane; flows from
-/// send to receive; a counter per pair of ranks in GB/s. All times share one zero, the earliest
+/// send to receive; a counter per pair of ranks in GB/s; those that were sampled, as far as the
+/// timeline reaches, in a process of the devices. All times share one zero, the earliest
 /// moment of any input. Source of the rules: docs/formats.md.
 std::string chrome_trace(std::span<const TraceInput> inputs);
 

@@ -32,7 +32,7 @@ RunFile begin_run_file(const RingProgram& program, const std::string& machine_na
 void write_run_trace(const std::string& path, const RunFile& run, const RingProgram* program) {
   std::vector<TraceInput> inputs;
   const OpNames* names = run.op_names.empty() ? nullptr : &run.op_names;
-  if (run.measured) inputs.push_back({&*run.measured, program, names});
+  if (run.measured) inputs.push_back({&*run.measured, program, names, run.measured_counters});
   if (run.predicted) inputs.push_back({&*run.predicted, program, nullptr});
   if (inputs.empty()) throw_usage("the run file has no timeline");
   write_chrome_trace(path, inputs);

@@ -77,6 +77,37 @@ PredictedInterval interval_from_json(const json& value, const JsonPlace& place) 
   return interval;
 }
 
+ordered_json counters_to_json(const std::vector<Counter>& counters) {
+  ordered_json out = ordered_json::array();
+  for (const Counter& counter : counters) {
+    ordered_json points = ordered_json::array();
+    for (const CounterPoint& point : counter.points)
+      points.push_back(ordered_json::array({point.time_ps, point.value}));
+    out.push_back({{"name", counter.name},
+                   {"unit", counter.unit},
+                   {"device", counter.device},
+                   {"points", std::move(points)}});
+  }
+  return out;
+}
+
+Counter counter_from_json(const json& value, const JsonPlace& place) {
+  const JsonObject object(value, place, {"name", "unit", "device", "points"});
+  Counter counter;
+  counter.name = object.string("name");
+  counter.unit = object.string("unit");
+  counter.device = object.integer32("device", 0);
+  const json& points = object.array("points");
+  for (size_t i = 0; i < points.size(); ++i) {
+    const JsonPlace at = object.place("points").at(i);
+    const json& pair = as_array(points[i], at);
+    if (pair.size() != 2) throw_usage(at.text() + ": a point is a time and a value");
+    counter.points.push_back(
+        {as_integer(pair[0], at.at(0), kLowest64), as_number(pair[1], at.at(1))});
+  }
+  return counter;
+}
+
 std::optional<Timeline> timeline_of(const JsonObject& file, std::string_view key,
                                     TimelineOrigin origin) {
   if (!file.has(key)) return std::nullopt;
@@ -130,6 +161,10 @@ std::string run_json(const RunFile& run) {
   if (run.measured_metrics) out["measured_metrics"] = metrics_to_json(*run.measured_metrics);
   if (run.predicted_metrics) out["predicted_metrics"] = metrics_to_json(*run.predicted_metrics);
   if (!run.op_names.empty()) out["op_names"] = names_to_json(run.op_names);
+  if (run.measured_clock_uncertainty_ps > 0)
+    out["measured_clock_uncertainty_ps"] = run.measured_clock_uncertainty_ps;
+  if (!run.measured_counters.empty())
+    out["measured_counters"] = counters_to_json(run.measured_counters);
   if (run.measured) out["measured"] = timeline_to_json(*run.measured);
   if (run.predicted) out["predicted"] = timeline_to_json(*run.predicted);
   return json_text(out, "run " + run.name);
@@ -142,7 +177,7 @@ RunFile parse_run(std::string_view text, const std::string& name) {
       document, {name, ""},
       {"schema", "schema_version", "name", "complete", "program", "machine", "seed", "context",
        "measured_steps_ps", "predicted_interval", "measured_metrics", "predicted_metrics",
-       "op_names", "measured", "predicted"});
+       "op_names", "measured_clock_uncertainty_ps", "measured_counters", "measured", "predicted"});
   RunFile run;
   run.name = object.string("name");
   program_from_json(object, run);
@@ -157,6 +192,14 @@ RunFile parse_run(std::string_view text, const std::string& name) {
   steps_from_json(object, run);
   if (object.has("op_names")) {
     run.op_names = names_from_json(object.at("op_names"), object.place("op_names"));
+  }
+  if (object.has("measured_clock_uncertainty_ps"))
+    run.measured_clock_uncertainty_ps = object.integer("measured_clock_uncertainty_ps", 0);
+  if (object.has("measured_counters")) {
+    const json& counters = object.array("measured_counters");
+    for (size_t i = 0; i < counters.size(); ++i)
+      run.measured_counters.push_back(
+          counter_from_json(counters[i], object.place("measured_counters").at(i)));
   }
   run.measured = timeline_of(object, "measured", TimelineOrigin::kMeasured);
   run.predicted = timeline_of(object, "predicted", TimelineOrigin::kPredicted);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/counters.h"
 #include "core/metrics.h"
 #include "core/op_names.h"
 #include "core/problem.h"
@@ -41,6 +42,10 @@ struct RunFile {
   std::optional<Timeline> measured, predicted;
   std::optional<Metrics> measured_metrics, predicted_metrics;
   std::vector<Picoseconds> measured_steps_ps;  ///< Times of all measured steps, in their order.
+  /// Times of two ranks in `measured` may be so far off from each other; 0 where one clock took
+  /// all.
+  Picoseconds measured_clock_uncertainty_ps = 0;
+  std::vector<Counter> measured_counters;  ///< Beside `measured`; often none.
   std::optional<PredictedInterval> predicted_interval;
 
   /// False when a timeline in it is only a part of a run.

@@ -193,5 +193,20 @@ TEST(ChromeTrace, PacksByTheNameAndTakesEmptyTimelines) {
   EXPECT_TRUE(events_of(none).empty());
 }
 
+TEST(ChromeTrace, SampledCountersReachAsFarAsTheTimeline) {
+  const Timeline timeline = one_hop(TimelineOrigin::kMeasured);  // From 1 us to 5 us.
+  const Counter counter{
+      "SM clock", "MHz", 1, {{-9'000'000, 1}, {-1'000'000, 2}, {3'000'000, 3}, {7'000'000, 4}}};
+  TraceInput input{&timeline};
+  input.counters = std::span(&counter, 1);
+  std::vector<std::pair<double, double>> points;
+  for (const json& event : of_phase(events_of(std::span(&input, 1)), "C")) {
+    if (event.at("name") == "gpu 1 SM clock")
+      points.emplace_back(event.at("ts").get<double>(), event.at("args").at("MHz").get<double>());
+  }
+  // The second is that of the begin.
+  EXPECT_THAT(points, ElementsAre(Pair(0, 2), Pair(2, 3)));
+}
+
 }  // namespace
 }  // namespace ring

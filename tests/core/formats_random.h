@@ -142,6 +142,13 @@ class RandomFiles {
     return timeline;
   }
 
+  Counter counter() {
+    Counter counter{text(), text(), static_cast<int>(whole(0, 9)), {}};
+    for (int64_t i = whole(0, 5); i > 0; --i)
+      counter.points.push_back({whole(-INT64_MAX, INT64_MAX), -amount()});
+    return counter;
+  }
+
   /// The metrics need not be true, but two of them are checked by the reader.
   Metrics metrics(const Timeline& timeline) {
     Metrics metrics;
@@ -184,6 +191,8 @@ class RandomFiles {
     if (coin()) run.predicted = timeline(TimelineOrigin::kPredicted);
     if (run.measured && coin()) run.measured_metrics = metrics(*run.measured);
     if (run.predicted && coin()) run.predicted_metrics = metrics(*run.predicted);
+    run.measured_clock_uncertainty_ps = coin() ? whole(0, INT64_MAX) : 0;
+    for (int64_t i = whole(0, 2); i > 0; --i) run.measured_counters.push_back(counter());
     for (int64_t i = whole(0, 4); i > 0; --i) run.measured_steps_ps.push_back(whole(0, INT64_MAX));
     if (coin())
       run.predicted_interval = PredictedInterval{3, whole(3, INT64_MAX), amount(), coin()};

@@ -15,7 +15,9 @@ namespace {
 
 using nlohmann::ordered_json;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
+using testing::Not;
 
 RC_GTEST_PROP(RunJson, RoundTripIsEqualByteForByte, (uint64_t seed)) {
   const RunFile run = RandomFiles(seed).run();
@@ -154,6 +156,21 @@ TEST(RunJson, PartialRunsAreMarked) {
   EXPECT_FALSE(run.is_complete());
   EXPECT_THAT(run_json(run), HasSubstr("\"complete\": false"));
   EXPECT_FALSE(parse_run(run_json(run), "r").measured->is_complete);
+}
+
+TEST(RunJson, ClocksAndCountersComeBack) {
+  RunFile run;
+  run.measured = Timeline{TimelineOrigin::kMeasured, "x", 1, 1, true, {}};
+  EXPECT_THAT(run_json(run), Not(AnyOf(HasSubstr("clock_uncertainty"), HasSubstr("counters"))));
+  run.measured_clock_uncertainty_ps = 700'000;
+  run.measured_counters = {{"power", "W", 3, {{-5, 250.5}, {9, 300}}}};
+  const RunFile back = parse_run(run_json(run), "r");
+  EXPECT_EQ(back.measured_clock_uncertainty_ps, 700'000);
+  ASSERT_EQ(back.measured_counters.size(), 1U);
+  EXPECT_EQ(back.measured_counters[0].device, 3);
+  ASSERT_EQ(back.measured_counters[0].points.size(), 2U);
+  EXPECT_EQ(back.measured_counters[0].points[0].time_ps, -5);
+  EXPECT_EQ(back.measured_counters[0].points[0].value, 250.5);
 }
 
 }  // namespace
