@@ -8,6 +8,7 @@
 namespace ring::simt {
 namespace {
 
+constexpr size_t kOtherRow = 4;  ///< Lanes so far apart hold rows that follow each other.
 constexpr int kBanks = 32;
 
 template <class Argument>
@@ -98,14 +99,14 @@ void execute_ldmatrix_of(Block& block, std::span<const Arrival> lanes) {
   }
   count_conflicts(block, addresses, bytes);
   for (size_t lane = 0; lane < kWarp; ++lane) {
-    uint32_t* const r = argument_of<LdmatrixArgument>(lanes[lane]).r;
+    const size_t to = sabotage.swaps_fragments ? lane ^ kOtherRow : lane;
+    uint32_t* const r = argument_of<LdmatrixArgument>(lanes[to]).r;
     const size_t g = lane / 4, t = 2 * (lane % 4);
     for (size_t i = 0; i < 4; ++i) {
       const uint32_t low = kTransposed ? rows[8 * i + t][g] : rows[8 * i + g][t];
       const uint32_t high = kTransposed ? rows[8 * i + t + 1][g] : rows[8 * i + g][t + 1];
       r[i] = low | (high << 16);
     }
-    if (sabotage.swaps_fragments) std::swap(r[1], r[2]);
   }
   ++block.counters().ldmatrix;
 }

@@ -24,7 +24,7 @@ struct Sabotage {
   int skip_wgmma_fence = -1;            ///< As skip_wait, of fences before matrix products.
   bool skips_init_fence = false;        ///< The fence after the beginning of barriers does nothing.
   bool ignores_tensor_swizzle = false;  ///< Bulk tensor copies write rows as they are.
-  bool swaps_fragments = false;         ///< ldmatrix exchanges its second and third register.
+  bool swaps_fragments = false;         ///< Lanes 4 apart exchange ldmatrix, wgmma fragments.
   bool skips_swizzled_bit = false;      ///< ldmatrix reads 16 bytes beside the row it was given.
 };
 

@@ -15,6 +15,7 @@ namespace {
 constexpr int kWarpsOfGroup = 4;
 constexpr int kDepth = 16;  ///< k of an instruction.
 constexpr int kSwizzle128 = 1;
+constexpr size_t kOtherRow = 4;  ///< Lanes so far apart hold rows that follow each other.
 
 float element(bool is_half, uint16_t bits) {
   return is_half ? widen(F16{}, bits) : widen(Bf16{}, bits);
@@ -158,7 +159,8 @@ void WarpgroupMma::read_a(int warp, const Op& op, float (&a)[16][16]) {
         block_.fail(thread + static_cast<int>(lane), "changed registers that wgmma was reading",
                     block_.collective_place(thread));
       const uint32_t packed = op.a[lane][i];
-      const size_t row = lane / 4 + 8 * (i % 2), column = lane % 4 * 2 + 8 * (i / 2);
+      const size_t of = block_.sabotage().swaps_fragments ? lane ^ kOtherRow : lane;
+      const size_t row = of / 4 + 8 * (i % 2), column = of % 4 * 2 + 8 * (i / 2);
       a[row][column] = element(op.what.is_half, static_cast<uint16_t>(packed & 0xffffU));
       a[row][column + 1] = element(op.what.is_half, static_cast<uint16_t>(packed >> 16));
     }

@@ -197,6 +197,7 @@ TEST(GpuForwardMutants, EveryWaitOfTheHopperKernelIsNeeded) {
     EXPECT_NE(caught<H64Small>(c, {.skip_arrival = i}), "") << "arrival " << i;
   EXPECT_NE(caught<H64Small>(c, {.skips_init_fence = true}), "");
   EXPECT_NE(caught<H64Small>(c, {.ignores_tensor_swizzle = true}), "");
+  EXPECT_NE(caught<H64Small>(c, {.swaps_fragments = true}), "");
 }
 
 TEST(GpuForwardMutants, SwappedFragmentsAndWrongSwizzlesAreCaught) {
