@@ -9,8 +9,9 @@
 #include "core/units.h"
 #include "experiments/progress.h"
 #include "experiments/table.h"
-#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/gpu_probes.h"
+#include "kernels/cuda/gpu_session.h"
+#include "kernels/cuda/nccl_log.h"
 #include "kernels/speed_check.h"
 
 namespace ring {
@@ -37,15 +38,22 @@ std::string value_text(const std::string& parameter, double value) {
 }  // namespace
 
 CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options,
-                                  const std::string& device) {
+                                  const std::optional<GpuCalibration>& gpu) {
   Progress progress(context.console, "calibrate");
   options.interrupt = &context.is_interrupted;
   options.on_progress = [&progress](const CalibrationProgress& now) {
     progress.update(now.done, now.probe);
   };
-  if (device == "cpu") return calibrate(options);
-  const auto runtime = cuda::make_cuda_runtime();
-  return cuda::calibrate_gpu(*runtime, options);
+  if (!gpu) return calibrate(options);
+  const cuda::NcclLog nccl;
+  // Every device has a rank, which only exchanges need.
+  const int ranks = gpu->carrier == cuda::Carrier::kExchanges
+                        ? std::max(cuda::make_cuda_runtime()->device_count(), 2)
+                        : 1;
+  const auto runtime = cuda::make_runtime_for(gpu->carrier, ranks, gpu->kernels);
+  CalibrationResult result = cuda::calibrate_gpu(*runtime, options, {.carrier = gpu->carrier});
+  result.machine.context.merge(nccl.facts());
+  return result;
 }
 
 std::string unsteady_text(const Calibration& calibration) {

@@ -1,19 +1,28 @@
 // Calibration of this machine as `calibrate` and `demo` do it: with progress, file and table.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "experiments/style.h"
 #include "experiments/verb.h"
 #include "kernels/calibration_file.h"
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/device_plan.h"
 #include "kernels/probes.h"
 
 namespace ring {
 
-/// Calibrates with a progress line; Ctrl-C ends it early with is_complete false.
-/// `device` is "cpu" or "cuda".
+/// What a calibration of GPUs is of.
+struct GpuCalibration {
+  cuda::Carrier carrier = cuda::Carrier::kCopies;
+  cuda::AttendKernels kernels = cuda::AttendKernels::kBest;
+};
+
+/// Calibrates the cores, or the GPUs, with a progress line; Ctrl-C ends it early with is_complete
+/// false.
 CalibrationResult run_calibration(VerbContext& context, CalibrationOptions options,
-                                  const std::string& device = "cpu");
+                                  const std::optional<GpuCalibration>& gpu = std::nullopt);
 
 /// A sentence where the speed checks say that the cores did not keep their speed; empty: they did.
 std::string unsteady_text(const Calibration& calibration);

@@ -10,7 +10,9 @@ namespace ring {
 
 void require_device(const std::string& device) {
   if (device == "cpu") return;
-  if (device != "cuda") throw_usage(fmt::format("--device {} is unknown", device), "cpu or cuda");
+  if (device != "cuda")
+    throw_usage(fmt::format("--device {} is unknown", device),
+                "cpu or cuda; CUDA_VISIBLE_DEVICES says which GPUs");
   const std::vector<std::string> missing = missing_for_cuda();
   if (missing.empty()) return;
   throw Error(ErrorKind::kUnavailable,

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace ring {
@@ -23,6 +25,19 @@ class Job {
   virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) = 0;
   virtual void barrier() = 0;
 };
+
+/// On process 0 the values of all, in the order of the processes; elsewhere nothing.
+template <class T>
+std::vector<T> gather_values(Job& job, const std::vector<T>& own) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all;
+  for (const std::vector<std::byte>& part : job.gather(std::as_bytes(std::span(own)))) {
+    const size_t before = all.size();
+    all.resize(before + part.size() / sizeof(T));
+    if (!part.empty()) std::memcpy(all.data() + before, part.data(), part.size());
+  }
+  return all;
+}
 
 /// The job that a launcher (mpirun, srun) has started this process in; null when it was started by
 /// itself, or when this build has no MPI and nothing says otherwise. Throws Error(kUnavailable)

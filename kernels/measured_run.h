@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/counters.h"
 #include "core/metrics.h"
 #include "core/ring_program.h"
 #include "kernels/cuda/cuda_device.h"
@@ -38,6 +40,8 @@ struct MeasuredRun {
   Measurement measurement;
   Metrics metrics;                             ///< Of the run whose time is the median.
   std::optional<Verification> verification;    ///< None when not wanted, or stopped before.
+  Picoseconds clock_uncertainty_ps = 0;        ///< Of times of different ranks; 0: one clock.
+  std::vector<Counter> counters;               ///< Of GPUs, beside the timeline.
   std::map<std::string, std::string> context;  ///< Devices, versions, clocks, of a run on GPUs.
 };
 

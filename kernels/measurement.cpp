@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/fit.h"
+#include "kernels/recorder.h"
 
 namespace ring {
 
@@ -34,9 +35,11 @@ double Measurement::spread() const {
   return middle > 0 ? (quantile(times, 0.9) - quantile(times, 0.1)) / 2 / middle : 0;
 }
 
-void select_timeline(const std::vector<Timeline>& timelines, Measurement& measurement) {
-  if (timelines.empty()) return;
-  measurement.timeline = timelines[middle_run(measurement.steps_ps)];
+size_t select_timeline(const std::vector<Timeline>& timelines, Measurement& measurement) {
+  if (timelines.empty()) return 0;
+  const size_t middle = middle_run(measurement.steps_ps);
+  measurement.timeline = timelines[middle];
+  return middle;
 }
 
 Measurement measure_runs(Executor& executor, int warmups, int repeats,
@@ -44,8 +47,10 @@ Measurement measure_runs(Executor& executor, int warmups, int repeats,
                          const std::function<void(int)>& on_run) {
   Measurement measurement;
   std::vector<Timeline> timelines;
+  std::vector<int64_t> begins_ns;
   for (int i = 0; i < warmups + repeats; ++i) {
     on_run(i);
+    const int64_t began_ns = now_ns();
     const Timeline& timeline = executor.run();
     if (is_interrupted.load() || !timeline.is_complete) {
       measurement.is_complete = false;
@@ -55,8 +60,10 @@ Measurement measure_runs(Executor& executor, int warmups, int repeats,
     if (i < warmups) continue;
     measurement.steps_ps.push_back(timeline.makespan_ps());
     timelines.push_back(timeline);
+    begins_ns.push_back(began_ns);
   }
-  select_timeline(timelines, measurement);
+  const size_t middle = select_timeline(timelines, measurement);
+  if (!begins_ns.empty()) measurement.began_ns = begins_ns[middle];
   return measurement;
 }
 

@@ -13,7 +13,8 @@ namespace ring {
 
 struct Measurement {
   std::vector<Picoseconds> steps_ps;  ///< Times of the whole runs, in their order.
-  Timeline timeline;  ///< Of the run whose time is the median; a partial one if none was whole.
+  Timeline timeline;     ///< Of the run whose time is the median; a partial one if none was whole.
+  int64_t began_ns = 0;  ///< When that run was called, on the clock of now_ns().
   bool is_complete = true;
 
   /// 0 when no run was whole.
@@ -23,8 +24,8 @@ struct Measurement {
 };
 
 /// Makes the timeline of the run with the middle time that of the measurement; `timelines` are
-/// those of steps_ps.
-void select_timeline(const std::vector<Timeline>& timelines, Measurement& measurement);
+/// those of steps_ps. Returns the number of that run, 0 when there was none.
+size_t select_timeline(const std::vector<Timeline>& timelines, Measurement& measurement);
 
 /// Runs `warmups` times unrecorded, then `repeats` times. `on_run(i)` is called before each of
 /// warmups + repeats runs. Ends early, with is_complete false, once `is_interrupted`.

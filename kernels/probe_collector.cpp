@@ -19,7 +19,7 @@ CalibrationSample attend_sample(const ProbeProgram& probe, const Op& op) {
   CalibrationSample sample;
   sample.probe = op.kind == OpKind::kBackward           ? "backward"
                  : probe.kind == ProbeKind::kContention ? "attend-all-cores"
-                                                        : "attend";
+                                                        : probe.attend;
   sample.is_held_out = probe.is_held_out;
   sample.labels = {{"dtype", std::string(name(problem.dtype))}, {"mask", problem.mask.kind()}};
   const auto put = [&sample](const char* quantity, int64_t value) {
@@ -63,7 +63,9 @@ int32_t ProbeCollector::sample_for(const Op& op) {
     case OpKind::kAttend:
     case OpKind::kBackward:
       // Where gradients travel, ranks on other cores disturb the computation.
-      if (probe_.kind == ProbeKind::kGradients) return -1;
+      if (probe_.kind == ProbeKind::kGradients || probe_.attend.empty()) return -1;
+      // Later steps have their keys, and nothing travels any more.
+      if (probe_.kind == ProbeKind::kOverlap && op.step > 0) return -1;
       next.sample = attend_sample(probe_, op);
       next.features = attend_features(problem, op, kAnyCacheBytes);
       next.problem = &problem;
@@ -82,14 +84,18 @@ int32_t ProbeCollector::sample_for(const Op& op) {
       next.features = {1, static_cast<double>(op.bytes)};
       break;
     case OpKind::kReceive:
-      if (probe_.kind == ProbeKind::kGradients) return -1;
+      if (probe_.kind == ProbeKind::kGradients || probe_.transfer.empty()) return -1;
       next.sample = byte_sample(probe_.kind == ProbeKind::kWakeup ? "wakeup" : probe_.transfer,
                                 op.bytes, false);
       next.features = {1, static_cast<double>(op.bytes)};
       break;
+    case OpKind::kCompute:
+      if (probe_.kind != ProbeKind::kHandover || op.lane == 0) return -1;
+      next.sample = byte_sample("wakeup", 0, false);
+      next.features = {1};
+      break;
     case OpKind::kSend:
     case OpKind::kCopy:
-    case OpKind::kCompute:
       return -1;
   }
   std::vector<double> key = next.features;
@@ -106,6 +112,10 @@ void ProbeCollector::add_run(const Timeline& timeline) {
     const Op& op = probe_.program.op(slice.op);
     if (op.kind == OpKind::kSend) posted[op.message] = slice.posted_ps;
   }
+  std::map<int64_t, Picoseconds> ends;  // Of rank 0, by op.
+  for (const Slice& slice : timeline.slices) {
+    if (slice.op.rank == 0) ends[slice.op.index] = slice.end_ps;
+  }
   for (const Slice& slice : timeline.slices) {
     const auto rank = static_cast<size_t>(slice.op.rank);
     const int32_t sample = sample_of_op_[rank][static_cast<size_t>(slice.op.index)];
@@ -117,6 +127,10 @@ void ProbeCollector::add_run(const Timeline& timeline) {
       begin_ps = sent_ps;
       end_ps = slice.start_ps;
     }
+    if (probe_.kind == ProbeKind::kHandover) {
+      begin_ps = ends.at(slice.op.index - 1);  // What it waits for stands before it.
+      end_ps = slice.start_ps;
+    }
     add_value(sample, seconds_from_picoseconds(end_ps - begin_ps));
   }
   for (size_t i = 0; i < samples_.size(); ++i) {
@@ -124,7 +138,7 @@ void ProbeCollector::add_run(const Timeline& timeline) {
     if (values.empty()) continue;
     const double mean =
         std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-    const bool is_wakeup = probe_.kind == ProbeKind::kWakeup;
+    const bool is_wakeup = probe_.kind == ProbeKind::kWakeup || probe_.kind == ProbeKind::kHandover;
     samples_[i].sample.seconds.push_back(is_wakeup ? median(values) : mean);
     const std::string& kind = samples_[i].sample.probe;
     if ((kind != "attend" && kind != "backward") || values.size() < 3) continue;

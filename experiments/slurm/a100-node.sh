@@ -19,15 +19,20 @@ mkdir -p "$folder"
 nvidia-smi -q >"$folder/nvidia-smi.txt"
 nvidia-smi topo -m >"$folder/topology.txt"
 
-"$ringscope" calibrate --device cuda --budget 120s --output "$folder/machine.json"
-
 problem=(--heads 32 --kv-heads 8 --head-dim 128 --dtype bf16 --seq 131072 --mask causal)
-for ranks in 1 2 4 8; do
-  for carrier in copies exchanges; do
+failed=0
+# Copies and NCCL cost differently: a profile of each.
+for carrier in copies exchanges; do
+  machine=$folder/machine-$carrier.json
+  "$ringscope" calibrate --device cuda --carrier "$carrier" --budget 120s --output "$machine"
+  for ranks in 1 2 4 8; do
     [[ $ranks == 1 && $carrier == exchanges ]] && continue
-    "$ringscope" run --device cuda --carrier "$carrier" --machine "$folder/machine.json" \
-      "${problem[@]}" --ranks "$ranks" --block 4096 --check-rows 8 --json \
-      >"$folder/run-$ranks-$carrier.json"
+    run=$folder/run-$ranks-$carrier
+    # One run that fails is no reason not to make the others.
+    "$ringscope" run --device cuda --carrier "$carrier" --machine "$machine" "${problem[@]}" \
+      --ranks "$ranks" --block 4096 --check-rows 8 --output "$run.json" --trace "$run-trace.json.gz" \
+      --json >"$run-report.json" || { printf 'FAILED: %s\n' "$run"; failed=1; }
   done
 done
 printf 'Results are in %s\n' "$folder"
+exit "$failed"

@@ -21,10 +21,15 @@ $launch --ntasks-per-node=1 --ntasks=2 bash -c \
 export NCCL_DEBUG=${NCCL_DEBUG:-INFO} NCCL_DEBUG_FILE="$folder/nccl-%h-%p.log"
 
 problem=(--heads 32 --kv-heads 8 --head-dim 128 --dtype bf16 --mask causal)
+failed=0
 for seq in 131072 524288; do
   for block in 4096 16384; do
+    run=$folder/run-16-$seq-$block
+    # One run that fails is no reason not to make the others.
     $launch "$ringscope" run --device cuda --carrier exchanges "${problem[@]}" --seq "$seq" \
-      --ranks 16 --block "$block" --check-rows 8 --json >"$folder/run-16-$seq-$block.json"
+      --ranks 16 --block "$block" --check-rows 8 --output "$run.json" --json \
+      >"$run-report.json" || { printf 'FAILED: %s\n' "$run"; failed=1; }
   done
 done
 printf 'Results are in %s\n' "$folder"
+exit "$failed"

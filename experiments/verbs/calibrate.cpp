@@ -8,6 +8,8 @@
 #include "experiments/device_choice.h"
 #include "experiments/json.h"
 #include "experiments/verb.h"
+#include "kernels/cuda/gpu_session.h"
+#include "kernels/launcher.h"
 
 namespace ring {
 
@@ -23,6 +25,10 @@ class CalibrateVerb final : public Verb {
     options.time("--budget", budget_ps_, "Time that the measurements may take [45s]");
     options.text("--device", device_, "NAME", "cpu or cuda [cpu]");
     options.count("--cores", cores_, "Cores to use [all]", {1, 1 << 16});
+    options.text("--carrier", carrier_, "NAME",
+                 "How GPUs pass messages: copies, or exchanges over NCCL [copies]");
+    options.text("--kernels", kernels_, "NAME",
+                 "Attention kernels of GPUs: best, mma, wgmma or cudnn [best]");
     options.heading("Files");
     options.text("-o,--output", output_, "FILE",
                  "Write the profile there [the one that other verbs look for]");
@@ -30,17 +36,22 @@ class CalibrateVerb final : public Verb {
 
   int run(VerbContext& context) override {
     Console& console = context.console;
-    const std::string path = output_.value_or(default_machine_path());
+    const std::string device = device_.value_or("cpu");
+    const std::optional<GpuCalibration> gpu = gpu_calibration(device);
+    const std::string path =
+        output_.value_or(gpu ? default_gpu_machine_path() : default_machine_path());
     CalibrationOptions options;
     if (budget_ps_) options.budget_s = seconds_from_picoseconds(*budget_ps_);
     if (options.budget_s <= 0) throw_usage("--budget must be more than 0");
     options.cores = static_cast<int>(cores_.value_or(0));
-    const std::string device = device_.value_or("cpu");
+    if (cores_ && gpu) throw_usage("--cores is for --device cpu");
+    if (launched_processes() > 1)
+      throw_usage("several processes were launched, and a calibration is one",
+                  "calibrate without mpirun or srun: one process uses all GPUs of its host");
     require_device(device);
-    if (cores_ && device == "cuda") throw_usage("--cores is for --device cpu");
     if (cores_) require_cores(*cores_);
     require_place_for(path);
-    const CalibrationResult result = run_calibration(context, options, device);
+    const CalibrationResult result = run_calibration(context, options, gpu);
     // What is shown is not lost where the disk is full.
     if (!console.is_json()) console.print(calibration_text(result, console.style()));
     const std::string written = write_calibration(result, path);
@@ -64,9 +75,20 @@ class CalibrateVerb final : public Verb {
   }
 
  private:
+  /// Throws Error(kUsage).
+  std::optional<GpuCalibration> gpu_calibration(const std::string& device) const {
+    if (device != "cuda") {
+      if (carrier_) throw_usage("--carrier is for --device cuda");
+      if (kernels_) throw_usage("--kernels is for --device cuda");
+      return std::nullopt;
+    }
+    return GpuCalibration{cuda::parse_carrier(carrier_.value_or("copies")),
+                          cuda::parse_attend_kernels(kernels_.value_or("best"))};
+  }
+
   std::optional<Picoseconds> budget_ps_;
   std::optional<int64_t> cores_;
-  std::optional<std::string> output_, device_;
+  std::optional<std::string> output_, device_, carrier_, kernels_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/formats/program_json.h"
 #include "core/formats/timeline_json.h"
+#include "core/paths.h"
 #include "core/program_check.h"
 #include "core/strategy.h"
 #include "experiments/device_choice.h"
@@ -32,6 +33,8 @@ struct RunOutcome {
   Measurement measurement;
   Metrics metrics;
   std::optional<Verification> verification;
+  Picoseconds clock_uncertainty_ps = 0;
+  std::vector<Counter> counters;               ///< Beside the timeline.
   std::map<std::string, std::string> context;  ///< Of the devices that were run on.
 
   std::optional<Comparison> comparison() const {
@@ -74,7 +77,6 @@ class RunVerb final : public Verb {
   }
 
   int run(VerbContext& context) override {
-    require_device(device_.value_or("cpu"));
     const bool is_gpu = device_.value_or("cpu") == "cuda";
     if (carrier_ && !is_gpu) throw_usage("--carrier is for --device cuda");
     if (cores_ && is_gpu) throw_usage("--cores is for --device cpu");
@@ -82,10 +84,11 @@ class RunVerb final : public Verb {
     if (kernels_ && !is_gpu) throw_usage("--kernels is for --device cuda");
     if (carrier_) cuda::parse_carrier(*carrier_);
     if (kernels_) cuda::parse_attend_kernels(*kernels_);
-    const std::unique_ptr<Job> job = join_job(is_gpu);
     const Scenario scenario = setup_.resolve();
     setup_.refuse_unused(scenario.tuning);
     if (setup_.print_config(scenario, context.console)) return 0;
+    require_device(device_.value_or("cpu"));
+    const std::unique_ptr<Job> job = join_job(is_gpu);
     if (scenario.what_if != ScenarioWhatIf()) {
       throw_usage("the scenario asks what if, but a run is of this machine as it is",
                   "leave out [what_if], or use ringscope simulate");
@@ -93,7 +96,7 @@ class RunVerb final : public Verb {
     RunOutcome outcome;
     outcome.program = plan(scenario.problem, scenario.tuning);
     require_sound(outcome.program);  // Refused before it is predicted or run.
-    predict_first(context.console, scenario, outcome);
+    predict_first(context.console, scenario, is_gpu, outcome);
     measure(context, outcome, job.get());
     if (job && job->rank() != 0) return 0;  // Process 0 speaks for all.
     report(context.console, outcome);
@@ -119,8 +122,15 @@ class RunVerb final : public Verb {
     return join_launched_job();
   }
 
-  static void predict_first(Console& console, const Scenario& scenario, RunOutcome& outcome) {
-    MachineChoice choice = choose_machine(scenario.machine);
+  void predict_first(Console& console, const Scenario& scenario, bool is_gpu,
+                     RunOutcome& outcome) const {
+    std::string machine = scenario.machine;
+    if (is_gpu && machine.empty()) {
+      machine = default_gpu_machine_path();
+      if (!file_exists(machine)) return;  // That of the cores says nothing about GPUs.
+    }
+    MachineChoice choice = choose_machine(machine);
+    if (is_gpu) warn_of_other_carrier(console, choice.machine);
     if (choice.is_stand_in) return;
     try {
       outcome.prediction = predict(outcome.program, choice.machine);
@@ -131,6 +141,14 @@ class RunVerb final : public Verb {
       return;
     }
     outcome.machine = std::move(choice);
+  }
+
+  void warn_of_other_carrier(Console& console, const Machine& machine) const {
+    const auto calibrated = machine.context.find("carrier");
+    const std::string own = carrier_.value_or(launched_processes() > 1 ? "exchanges" : "copies");
+    if (calibrated == machine.context.end() || calibrated->second == own) return;
+    console.note(fmt::format("the profile was calibrated with --carrier {}, and this runs with {}",
+                             calibrated->second, own));
   }
 
   void measure(VerbContext& context, RunOutcome& outcome, Job* job) const {
@@ -152,6 +170,8 @@ class RunVerb final : public Verb {
     outcome.measurement = std::move(run.measurement);
     outcome.metrics = std::move(run.metrics);
     outcome.verification = std::move(run.verification);
+    outcome.clock_uncertainty_ps = run.clock_uncertainty_ps;
+    outcome.counters = std::move(run.counters);
     outcome.context = std::move(run.context);
   }
 
@@ -163,6 +183,8 @@ class RunVerb final : public Verb {
     file.context.insert(outcome.context.begin(), outcome.context.end());
     if (outcome.prediction) add_prediction(file, *outcome.prediction);
     file.measured = outcome.measurement.timeline;
+    file.measured_clock_uncertainty_ps = outcome.clock_uncertainty_ps;
+    file.measured_counters = outcome.counters;
     file.measured_metrics = outcome.metrics;
     file.measured_steps_ps = outcome.measurement.steps_ps;
     return file;
@@ -199,7 +221,10 @@ class RunVerb final : public Verb {
       if (outcome.prediction) lines.push_back({"error", signed_percent(outcome.error())});
     }
     for (const ReportLine& line : metrics_lines(outcome.metrics)) lines.push_back(line);
-    for (const auto& [name, text] : outcome.context) lines.push_back({name, text});
+    for (const auto& [name, text] : outcome.context) {
+      const bool is_held_down = name == cuda::kHeldDownFact && text != cuda::kHeldDownByNothing;
+      lines.push_back({name, text, is_held_down ? Tone::kWarn : Tone::kPlain});
+    }
     if (outcome.verification && outcome.program.skips_pairs) {
       lines.push_back({"result",
                        fmt::format("not exact by design: error {:.1e} against the oracle",

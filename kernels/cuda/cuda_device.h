@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/counters.h"
 #include "kernels/cuda/runtime.h"
 
 namespace ring::cuda {
@@ -47,8 +49,8 @@ NcclId make_nccl_id();
 
 /// What the driver says about a device at one moment; a field it does not tell is negative.
 struct DeviceSample {
-  double time_s = 0;  ///< Since the monitor was started.
-  int device = 0;
+  int64_t time_ns = 0;  ///< On the clock of now_ns().
+  int device = 0;       ///< Place among the devices that are watched.
   double sm_clock_mhz = -1;
   double utilisation = -1;  ///< Share of time in which a kernel ran.
   Bytes memory_used_bytes = -1;
@@ -56,20 +58,41 @@ struct DeviceSample {
   int64_t throttle_reasons = 0;  ///< Bits of nvmlClocksThrottleReasons.
 };
 
+/// What holds for a device as long as nobody changes it; a field that is not told is negative.
+struct DeviceLimits {
+  double power_limit_w = -1;
+  double most_sm_clock_mhz = -1;
+};
+
 /// Samples NVML in a thread of its own from construction until stop(). Without NVML it has nothing.
 class DeviceMonitor {
  public:
-  explicit DeviceMonitor(double interval_s = 0.02);
+  /// Devices by their places on the PCI bus (DeviceFacts::bus_id): NVML counts all of the host, the
+  /// process may see fewer.
+  explicit DeviceMonitor(const std::vector<std::string>& bus_ids, double interval_s = 0.02);
   ~DeviceMonitor();
   std::vector<DeviceSample> stop();
+  /// Of the devices, in their order.
+  std::vector<DeviceLimits> limits() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-/// Facts for a result's context: range of clocks, highest memory and power, and what held the
-/// clocks down, by name.
+/// Facts for a result's context: range of clocks while a device works and which is slowest, highest
+/// memory and power, and what held the clocks of which device down, by name.
 std::map<std::string, std::string> monitor_summary(const std::vector<DeviceSample>& samples);
+/// The fact that says what held clocks down, and its text when nothing did.
+inline constexpr std::string_view kHeldDownFact = "gpu clock held down by";
+inline constexpr std::string_view kHeldDownByNothing = "nothing";
+
+/// Counters beside a timeline that began at began_ns and took so long: what was sampled meanwhile,
+/// the last sample before and the first after, on the clock of the timeline.
+std::vector<Counter> sampled_counters(const std::vector<DeviceSample>& samples, int64_t began_ns,
+                                      Picoseconds makespan_ps);
+
+/// The places of all devices of a runtime, for a monitor.
+std::vector<std::string> bus_ids(const DeviceRuntime& runtime);
 
 }  // namespace ring::cuda

@@ -1,8 +1,12 @@
 // GPU probes: runs that measure what attention, merges and messages cost on CUDA devices.
 #pragma once
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/cuda/device_plan.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/probe_programs.h"
 #include "kernels/probes.h"
@@ -13,18 +17,29 @@ namespace ring::cuda {
 struct GpuProbe {
   ProbeProgram probe;
   std::vector<int> devices;  ///< By rank.
+  Carrier carrier = Carrier::kCopies;
+};
+
+/// Pairs of devices, the lower number first, by the class of the way between them.
+using LinkClasses = std::map<std::string, std::vector<std::pair<int, int>>>;
+LinkClasses link_classes(const DeviceRuntime& runtime);
+
+struct GpuProbeOptions {
+  /// Of messages between devices. With exchanges the runtime has a rank on every device.
+  Carrier carrier = Carrier::kCopies;
+  Tokens largest_tokens = 16384;  ///< Bounds the shapes, for devices that are only played.
 };
 
 /// The programs of a calibration: attention over tokens, blocks, head dims, masks and both dtypes,
 /// small enough that launching shows and large enough that the device is full; merges; messages on
-/// one device and, where there are more, between two; attention beside messages.
-/// `largest_tokens` bounds the shapes, for devices that are only played.
-std::vector<GpuProbe> gpu_probe_programs(int devices, Tokens largest_tokens = 16384);
+/// one device (by copies alone) and over every class of links; attention beside messages, and
+/// messages beside attention; one stream that waits for another.
+std::vector<GpuProbe> gpu_probe_programs(const LinkClasses& links, const GpuProbeOptions& options);
 
 /// As calibrate(), on the devices of the runtime. The machine has one processor a device. Ranks
 /// that share a device pass messages by copies on it (TransferKind::kReceiverCopy); with more
-/// devices links to a switch carry them, as wide as measured between two.
+/// devices links carry them, as wide as measured over a link of the class.
 CalibrationResult calibrate_gpu(DeviceRuntime& runtime, const CalibrationOptions& options,
-                                Tokens largest_tokens = 16384);
+                                const GpuProbeOptions& gpu = {});
 
 }  // namespace ring::cuda

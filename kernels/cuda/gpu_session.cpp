@@ -8,29 +8,33 @@
 
 namespace ring::cuda {
 
+std::unique_ptr<DeviceRuntime> make_runtime_for(Carrier carrier, int ranks, AttendKernels kernels) {
+  if (carrier == Carrier::kCopies) return make_cuda_runtime(std::nullopt, kernels);
+  const int devices = make_cuda_runtime()->device_count();
+  if (devices < ranks) {
+    throw Error(
+        ErrorKind::kUnavailable,
+        fmt::format("{} ranks that exchange need a GPU each, and there are {}", ranks, devices),
+        "with copies ranks can share a GPU");
+  }
+  NcclJob job;
+  job.id = make_nccl_id();
+  job.ranks = ranks;
+  job.local_ranks.resize(static_cast<size_t>(ranks));
+  std::iota(job.local_ranks.begin(), job.local_ranks.end(), 0);
+  job.devices = job.local_ranks;
+  return make_cuda_runtime(job, kernels);
+}
+
 GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, Carrier carrier,
                             AttendKernels kernels) {
   GpuSession session;
+  session.runtime = make_runtime_for(carrier, program.ranks(), kernels);
   GpuOptions options;
   options.carrier = carrier;
-  if (carrier == Carrier::kCopies) {
-    session.runtime = make_cuda_runtime(std::nullopt, kernels);
-  } else {
-    NcclJob job;
-    job.id = make_nccl_id();
-    job.ranks = program.ranks();
-    job.local_ranks.resize(static_cast<size_t>(program.ranks()));
-    std::iota(job.local_ranks.begin(), job.local_ranks.end(), 0);
-    job.devices = job.local_ranks;
-    const int devices = make_cuda_runtime()->device_count();
-    if (devices < program.ranks()) {
-      throw Error(ErrorKind::kUnavailable,
-                  fmt::format("{} ranks that exchange need a GPU each, and there are {}",
-                              program.ranks(), devices),
-                  "with copies ranks can share a GPU");
-    }
-    session.runtime = make_cuda_runtime(job, kernels);
-    options.devices = job.devices;
+  if (carrier == Carrier::kExchanges) {
+    options.devices.resize(static_cast<size_t>(program.ranks()));
+    std::iota(options.devices.begin(), options.devices.end(), 0);
   }
   session.local =
       std::make_unique<GpuExecutor>(program, data, *session.runtime, std::move(options));
@@ -54,6 +58,7 @@ GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, 
   options.devices.assign(static_cast<size_t>(job.size()), -1);
   options.devices[static_cast<size_t>(job.rank())] = nccl.devices.front();
   GpuSession session;
+  session.first_device = nccl.devices.front();
   session.runtime = make_cuda_runtime(nccl, kernels);
   session.local =
       std::make_unique<GpuExecutor>(program, data, *session.runtime, std::move(options));
@@ -82,6 +87,10 @@ AttendKernels parse_attend_kernels(std::string_view text) {
     if (text == name(kernels)) return kernels;
   }
   throw_usage(fmt::format("--kernels {} is unknown", text), "best, mma, wgmma or cudnn");
+}
+
+std::string_view name(Carrier carrier) {
+  return carrier == Carrier::kCopies ? "copies" : "exchanges";
 }
 
 Carrier parse_carrier(std::string_view text) {

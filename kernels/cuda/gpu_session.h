@@ -13,11 +13,16 @@ struct GpuSession {
   std::unique_ptr<DeviceRuntime> runtime;
   std::unique_ptr<GpuExecutor> local;
   std::unique_ptr<JobExecutor> together;  ///< Of a job of several processes.
+  int first_device = 0;                   ///< That the first rank of this process runs on.
 
   Executor& executor() const {
     return together ? static_cast<Executor&>(*together) : static_cast<Executor&>(*local);
   }
 };
+
+/// A runtime on all devices of this machine; with exchanges so many ranks, all of this process,
+/// meet over NCCL, rank r on device r. Throws Error(kUnavailable) where there are fewer devices.
+std::unique_ptr<DeviceRuntime> make_runtime_for(Carrier carrier, int ranks, AttendKernels kernels);
 
 /// With copies, ranks share the devices in turn; with exchanges every rank has a device of its own.
 /// Throws Error(kUnavailable) where there are no devices, or fewer than exchanges need.
@@ -32,5 +37,6 @@ GpuSession make_gpu_session(const RingProgram& program, const DataSource& data, 
 
 /// "copies" or "exchanges"; throws Error(kUsage).
 Carrier parse_carrier(std::string_view text);
+std::string_view name(Carrier carrier);
 
 }  // namespace ring::cuda

@@ -81,6 +81,9 @@ HostRuntime::HostRuntime(HostRuntimeOptions options)
     : impl_(std::make_unique<Impl>(std::move(options))) {}
 HostRuntime::~HostRuntime() = default;
 
+std::string HostRuntime::link_class(int from, int to) const {
+  return impl_->options.link_class ? impl_->options.link_class(from, to) : "pcie";
+}
 int HostRuntime::device_count() const { return impl_->options.devices; }
 
 DeviceFacts HostRuntime::facts(int) const {

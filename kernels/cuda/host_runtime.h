@@ -21,7 +21,8 @@ struct HostRuntimeOptions {
   int max_delay_us = 0;                       ///< 0: no delays.
   double timeout_s = 100;                     ///< A wait that takes longer is a failure of the run.
   std::shared_ptr<HostNetwork> network = {};  ///< A fresh one if null.
-  std::function<void(const KernelCall&)> kernels = {};  ///< run_on_host if empty.
+  std::function<void(const KernelCall&)> kernels = {};   ///< run_on_host if empty.
+  std::function<std::string(int, int)> link_class = {};  ///< "pcie" for all if empty.
 };
 
 /// Does what is called as a GPU might at worst: every stream goes at its own pace, and only events,
@@ -35,6 +36,7 @@ class HostRuntime final : public DeviceRuntime {
 
   int device_count() const override;
   DeviceFacts facts(int device) const override;
+  std::string link_class(int from, int to) const override;
   std::map<std::string, std::string> versions() const override { return {{"runtime", "host"}}; }
   void require_attend(int, DType, int, int) const override {}
   void require_backward(int, DType, int, int) const override {}

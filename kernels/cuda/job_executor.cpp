@@ -1,30 +1,13 @@
 #include "kernels/cuda/job_executor.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
-#include <type_traits>
 
 #include "core/error.h"
 #include "kernels/cuda/shard_data.h"
 #include "kernels/recorder.h"
 
 namespace ring::cuda {
-namespace {
-
-template <class T>
-std::vector<T> gather_values(Job& job, const std::vector<T>& own) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  std::vector<T> all;
-  for (const std::vector<std::byte>& part : job.gather(std::as_bytes(std::span(own)))) {
-    const size_t before = all.size();
-    all.resize(before + part.size() / sizeof(T));
-    if (!part.empty()) std::memcpy(all.data() + before, part.data(), part.size());
-  }
-  return all;
-}
-
-}  // namespace
 
 JobExecutor::JobExecutor(const RingProgram& program, GpuExecutor& local, Job& job,
                          std::vector<int64_t> positions)
@@ -35,8 +18,9 @@ const Timeline& JobExecutor::run() {
   const int64_t before_ns = now_ns();
   job_.barrier();
   // Processes leave a barrier at most so far apart as it takes when all are there.
-  clock_uncertainty_s_ = seconds_since(before_ns);
+  const double apart_s = seconds_since(before_ns);
   timeline_ = local_.run();
+  clock_uncertainty_s_ = apart_s + local_.clock_uncertainty_s();
   gather_slices();
   gather_rows();
   return timeline_;

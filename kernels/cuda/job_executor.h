@@ -25,8 +25,8 @@ class JobExecutor final : public Executor {
   std::span<const float> key_gradients(int64_t batch, int64_t position) const override;
   std::span<const float> value_gradients(int64_t batch, int64_t position) const override;
   Bytes storage_bytes(int rank) const override { return local_.storage_bytes(rank); }
-
-  /// The clocks of the processes begin within this of each other, on top of what their devices say.
+  /// How far off times of two ranks may be in the last timeline: the clocks of the processes begin
+  /// at a barrier, those of their devices are apart as they say.
   double clock_uncertainty_s() const { return clock_uncertainty_s_; }
 
  private:

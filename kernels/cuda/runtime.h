@@ -95,6 +95,7 @@ inline constexpr int kNotCaptured = -1;
 /// What is known of a device.
 struct DeviceFacts {
   std::string name;
+  std::string bus_id;  ///< On the PCI bus, as NVML takes it; empty: none.
   int capability = 0;  ///< 80 for compute capability 8.0.
   int multiprocessors = 0;
   Bytes memory_bytes = 0;
@@ -111,6 +112,8 @@ class DeviceRuntime {
 
   virtual int device_count() const = 0;
   virtual DeviceFacts facts(int device) const = 0;
+  /// What kind of way there is between two devices, in a word: "nvlink", "pcie", "host".
+  virtual std::string link_class(int from, int to) const = 0;
   /// Driver, toolkit and library versions, for the context of profiles.
   virtual std::map<std::string, std::string> versions() const = 0;
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/program_check.h"
+#include "kernels/cuda/gpu_session.h"
 #include "kernels/cuda/host_runtime.h"
 
 namespace ring::cuda {
@@ -43,14 +44,32 @@ void take_time(const KernelCall& call) {
   }
 }
 
+const LinkClasses kLinks[] = {
+    {}, {{"nvlink", {{0, 1}}}}, {{"nvlink", {{0, 2}, {1, 3}}}, {"pcie", {{0, 1}, {2, 3}}}}};
+
 TEST(GpuProbes, ProgramsAreSoundAndSaySoManyDevices) {
-  for (const int devices : {1, 2}) {
-    for (const GpuProbe& probe : gpu_probe_programs(devices, 1024)) {
-      EXPECT_TRUE(check_program(probe.probe.program).empty()) << probe.probe.label;
-      EXPECT_EQ(static_cast<int>(probe.devices.size()), probe.probe.program.ranks());
-      for (const int device : probe.devices) EXPECT_LT(device, devices);
+  for (const LinkClasses& links : kLinks) {
+    for (const Carrier carrier : {Carrier::kCopies, Carrier::kExchanges}) {
+      for (const GpuProbe& probe : gpu_probe_programs(links, {carrier, 1024})) {
+        EXPECT_TRUE(check_program(probe.probe.program).empty()) << probe.probe.label;
+        EXPECT_EQ(static_cast<int>(probe.devices.size()), probe.probe.program.ranks());
+        if (probe.carrier != Carrier::kExchanges) continue;
+        // The communicator of NCCL has rank r on device r.
+        for (int rank = 0; rank < probe.probe.program.ranks(); ++rank)
+          EXPECT_EQ(probe.devices[static_cast<size_t>(rank)], rank) << probe.probe.label;
+      }
     }
   }
+}
+
+TEST(GpuProbes, EveryClassOfLinksIsMeasured) {
+  for (const GpuProbe& probe : gpu_probe_programs(kLinks[2], {Carrier::kExchanges, 1024})) {
+    if (probe.probe.transfer != "transfer-nvlink") continue;
+    EXPECT_EQ(probe.devices.back(), 2);
+    EXPECT_EQ(probe.carrier, Carrier::kExchanges);
+    return;
+  }
+  FAIL() << "no messages over NVLink";
 }
 
 TEST(GpuProbesTimed, FitsWhatTheDevicesTake) {
@@ -61,7 +80,7 @@ TEST(GpuProbesTimed, FitsWhatTheDevicesTake) {
   CalibrationOptions options;
   options.budget_s = 1;
   options.least_rounds = 1;
-  const CalibrationResult result = calibrate_gpu(runtime, options, 2048);
+  const CalibrationResult result = calibrate_gpu(runtime, options, {Carrier::kCopies, 2048});
   const Machine& machine = result.machine;
   EXPECT_TRUE(result.is_complete);
   EXPECT_EQ(machine.processors.size(), 2U);
@@ -88,7 +107,27 @@ TEST(GpuProbesTimed, FitsWhatTheDevicesTake) {
     EXPECT_NEAR(backward_seconds(machine.backward.at(dtype), problem, op), backward,
                 0.3 * backward);
   }
-  options.interrupt = nullptr;
+}
+
+// Devices that take no time: what is measured, not how much it is.
+TEST(GpuProbes, BothCarriersMeasureLinksDisturbancesAndWaiting) {
+  for (const Carrier carrier : {Carrier::kCopies, Carrier::kExchanges}) {
+    SCOPED_TRACE(name(carrier));
+    HostRuntimeOptions host;
+    host.devices = 2;
+    host.kernels = [](const KernelCall&) {};
+    HostRuntime runtime(host);
+    CalibrationOptions options;
+    options.budget_s = 1;
+    options.least_rounds = 1;
+    const CalibrationResult result = calibrate_gpu(runtime, options, {carrier, 512});
+    EXPECT_TRUE(result.is_complete);
+    for (const char* parameter : {"copy.bytes_per_s", "pcie.bytes_per_s", "wakeup_s",
+                                  "attend_slowdown_by_transfer", "transfer_slowdown_by_attend"})
+      EXPECT_TRUE(result.calibration.parameters.contains(parameter)) << parameter;
+    EXPECT_EQ(result.machine.context.at("carrier"), name(carrier));
+    EXPECT_EQ(result.machine.context.at("gpu attention, head dim 128"), "host");
+  }
 }
 
 }  // namespace

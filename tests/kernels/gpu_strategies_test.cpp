@@ -136,5 +136,23 @@ TEST(GpuStrategies, NaiveAttentionIsRefused) {
   EXPECT_THROW(GpuExecutor(program, data, runtime), Error);
 }
 
+// Heads that are finalized elsewhere than their rows live cannot be gathered from processes.
+TEST(GpuStrategies, SeveralProcessesRunWhatFinalizesAtHome) {
+  const SeededData data(1);
+  GpuOptions options{.carrier = Carrier::kExchanges, .devices = {0, -1}};
+  for (const char* strategy : {"ulysses", "tensor-parallel"}) {
+    const RingProgram program = plan(problem_of("causal", 4, 2), tuning_of(strategy, 2));
+    HostRuntime runtime({});
+    try {
+      GpuExecutor(program, data, runtime, options);
+      FAIL() << strategy;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUnavailable);
+      EXPECT_NE(std::string(error.what()).find(strategy), std::string::npos) << error.what();
+      EXPECT_NE(error.hint().find("without mpirun"), std::string::npos) << error.hint();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ring::cuda

@@ -18,8 +18,9 @@ NcclId make_nccl_id() {
 }
 
 struct DeviceMonitor::Impl {};
-DeviceMonitor::DeviceMonitor(double) {}
+DeviceMonitor::DeviceMonitor(const std::vector<std::string>&, double) {}
 DeviceMonitor::~DeviceMonitor() = default;
 std::vector<DeviceSample> DeviceMonitor::stop() { return {}; }
+std::vector<DeviceLimits> DeviceMonitor::limits() const { return {}; }
 
 }  // namespace ring::cuda

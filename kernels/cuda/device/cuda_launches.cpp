@@ -20,6 +20,12 @@ bool is_for(const CompiledKernel& kernel, DType dtype, int dim_qk, int dim_v) {
   return kernel.dtype == dtype && kernel.dim_qk == dim_qk && kernel.dim_v == dim_v;
 }
 
+std::string dims_text(const CompiledKernel& kernel) {
+  return kernel.dim_qk == kernel.dim_v
+             ? std::to_string(kernel.dim_qk)
+             : fmt::format("{} with {} for V", kernel.dim_qk, kernel.dim_v);
+}
+
 }  // namespace
 
 const CompiledKernel* CudaRuntime::hopper_for(int device, DType dtype, int dim_qk,
@@ -71,10 +77,7 @@ void CudaRuntime::require_attend(int device, DType dtype, int dim_qk, int dim_v)
   if (forward_for(device, dtype, dim_qk, dim_v) != nullptr) return;
   std::set<std::string> dims;
   for (const CompiledKernel& kernel : forward_) {
-    if (kernel.shared_bytes <= facts(device).shared_bytes)
-      dims.insert(kernel.dim_qk == kernel.dim_v
-                      ? std::to_string(kernel.dim_qk)
-                      : fmt::format("{} with {} for V", kernel.dim_qk, kernel.dim_v));
+    if (kernel.shared_bytes <= facts(device).shared_bytes) dims.insert(dims_text(kernel));
   }
   throw Error(ErrorKind::kUnavailable,
               fmt::format("no kernel attends with head dims {} and {} in {} on {}", dim_qk, dim_v,
@@ -218,9 +221,14 @@ void CudaRuntime::require_backward(int device, DType dtype, int dim_qk, int dim_
            pair.rows.shared_bytes <= facts(device).shared_bytes;
   };
   if (std::any_of(backward_.begin(), backward_.end(), fits)) return;
+  std::set<std::string> dims;
+  for (const BackwardPair& pair : backward_) {
+    if (pair.rows.shared_bytes <= facts(device).shared_bytes) dims.insert(dims_text(pair.rows));
+  }
   throw Error(ErrorKind::kUnavailable,
               fmt::format("no kernel has gradients of head dims {} and {} in {} on {}", dim_qk,
-                          dim_v, name(dtype), facts(device).name));
+                          dim_v, name(dtype), facts(device).name),
+              fmt::format("there are: {}", fmt::join(dims, ", ")));
 }
 
 void CudaRuntime::launch_one(int stream_id, const BackwardCall& call) {

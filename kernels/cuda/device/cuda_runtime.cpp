@@ -30,6 +30,9 @@ DeviceFacts facts_of(int device) {
   RING_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
   DeviceFacts facts;
   facts.name = properties.name;
+  char bus_id[32] = {};
+  RING_CUDA_CHECK(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device));
+  facts.bus_id = bus_id;
   facts.capability = properties.major * 10 + properties.minor;
   facts.multiprocessors = properties.multiProcessorCount;
   facts.memory_bytes = static_cast<Bytes>(properties.totalGlobalMem);
@@ -135,6 +138,19 @@ void CudaRuntime::enable_peers() {
   cudaGetLastError();
 }
 
+/// Atomics go over NVLink and not over PCIe; without access copies go through the host.
+std::string CudaRuntime::link_class(int from, int to) const {
+  int has_access = 0, has_atomics = 0, rank = 0;
+  RING_CUDA_CHECK(cudaDeviceGetP2PAttribute(&has_access, cudaDevP2PAttrAccessSupported, from, to));
+  if (has_access == 0) return "host";
+  RING_CUDA_CHECK(
+      cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported, from, to));
+  RING_CUDA_CHECK(cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, from, to));
+  std::string name = has_atomics != 0 ? "nvlink" : "pcie";
+  if (rank > 0) name += std::to_string(rank);  // Fewer NVLinks, say.
+  return name;
+}
+
 std::map<std::string, std::string> CudaRuntime::versions() const {
   int driver = 0, runtime = 0;
   RING_CUDA_CHECK(cudaDriverGetVersion(&driver));
@@ -238,57 +254,6 @@ void CudaRuntime::exchange(std::span<const ExchangePart> parts, std::span<const 
 
 void CudaRuntime::synchronize() {
   for (const Stream& own : streams_) RING_CUDA_CHECK(cudaStreamSynchronize(own.handle));
-}
-
-void CudaRuntime::fork(std::span<const int> streams) {
-  const int event = create_event(stream(streams.front()).device);
-  record(streams.front(), event);
-  for (const int id : streams.subspan(1)) wait(id, event);
-}
-
-void CudaRuntime::join(std::span<const int> streams) {
-  for (const int id : streams.subspan(1)) {
-    const int event = create_event(stream(id).device);
-    record(id, event);
-    wait(streams.front(), event);
-  }
-}
-
-int CudaRuntime::capture(std::span<const int> streams, const std::function<void()>& enqueue) {
-  RING_ASSERT(!streams.empty());
-  synchronize();
-  const cudaStream_t origin = stream(streams.front()).handle;
-  if (cudaStreamBeginCapture(origin, cudaStreamCaptureModeRelaxed) != cudaSuccess) {
-    cudaGetLastError();
-    return kNotCaptured;
-  }
-  is_capturing_ = true;
-  bool is_captured = true;
-  try {
-    fork(streams);
-    enqueue();
-    join(streams);
-  } catch (const Error&) {
-    is_captured = false;  // What cannot be captured is called directly, and then throws again.
-  }
-  is_capturing_ = false;
-  cudaGraph_t graph = nullptr;
-  const bool has_ended = cudaStreamEndCapture(origin, &graph) == cudaSuccess && graph != nullptr;
-  cudaGraphExec_t handle = nullptr;
-  is_captured = is_captured && has_ended && cudaGraphInstantiate(&handle, graph, 0) == cudaSuccess;
-  if (graph != nullptr) cudaGraphDestroy(graph);
-  if (!is_captured) {
-    cudaGetLastError();
-    return kNotCaptured;
-  }
-  graphs_.push_back({handle, streams.front()});
-  return static_cast<int>(graphs_.size()) - 1;
-}
-
-void CudaRuntime::replay(int captured) {
-  const Graph& graph = graphs_[static_cast<size_t>(captured)];
-  RING_CUDA_CHECK(cudaSetDevice(stream(graph.stream).device));
-  RING_CUDA_CHECK(cudaGraphLaunch(graph.handle, stream(graph.stream).handle));
 }
 
 void CudaRuntime::begin_clock() {

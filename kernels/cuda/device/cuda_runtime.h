@@ -23,6 +23,7 @@ class CudaRuntime final : public DeviceRuntime {
 
   int device_count() const override { return static_cast<int>(facts_.size()); }
   DeviceFacts facts(int device) const override { return facts_[static_cast<size_t>(device)]; }
+  std::string link_class(int from, int to) const override;
   std::map<std::string, std::string> versions() const override;
   void require_attend(int device, DType dtype, int dim_qk, int dim_v) const override;
   void require_backward(int device, DType dtype, int dim_qk, int dim_v) const override;

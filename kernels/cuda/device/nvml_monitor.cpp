@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/device/library.h"
+#include "kernels/recorder.h"
 
 namespace ring::cuda {
 namespace {
@@ -25,9 +26,8 @@ struct Nvml {
   Library library{"libnvidia-ml.so.1"};
   int (*init)() = library.function<int()>("nvmlInit_v2");
   int (*shutdown)() = library.function<int()>("nvmlShutdown");
-  int (*count)(unsigned*) = library.function<int(unsigned*)>("nvmlDeviceGetCount_v2");
-  int (*handle)(unsigned, NvmlDevice*) =
-      library.function<int(unsigned, NvmlDevice*)>("nvmlDeviceGetHandleByIndex_v2");
+  int (*handle)(const char*, NvmlDevice*) =
+      library.function<int(const char*, NvmlDevice*)>("nvmlDeviceGetHandleByPciBusId_v2");
   int (*clock)(NvmlDevice, int, unsigned*) =
       library.function<int(NvmlDevice, int, unsigned*)>("nvmlDeviceGetClockInfo");
   int (*utilisation)(NvmlDevice, NvmlUtilisation*) =
@@ -39,14 +39,15 @@ struct Nvml {
   int (*throttle)(NvmlDevice, unsigned long long*) =
       library.function<int(NvmlDevice, unsigned long long*)>(
           "nvmlDeviceGetCurrentClocksThrottleReasons");
+  int (*most_clock)(NvmlDevice, int, unsigned*) =
+      library.function<int(NvmlDevice, int, unsigned*)>("nvmlDeviceGetMaxClockInfo");
+  int (*power_limit)(NvmlDevice, unsigned*) =
+      library.function<int(NvmlDevice, unsigned*)>("nvmlDeviceGetEnforcedPowerLimit");
 };
 
-DeviceSample sample_of(const Nvml& nvml, unsigned device, double time_s) {
+DeviceSample sample_of(const Nvml& nvml, NvmlDevice handle) {
   DeviceSample sample;
-  sample.time_s = time_s;
-  sample.device = static_cast<int>(device);
-  NvmlDevice handle = nullptr;
-  if (nvml.handle == nullptr || nvml.handle(device, &handle) != 0) return sample;
+  sample.time_ns = now_ns();
   unsigned number = 0;
   NvmlUtilisation utilisation{};
   NvmlMemory memory{};
@@ -66,28 +67,39 @@ DeviceSample sample_of(const Nvml& nvml, unsigned device, double time_s) {
 }  // namespace
 
 struct DeviceMonitor::Impl {
+  explicit Impl(const std::vector<std::string>& bus_ids) {
+    if (nvml.init == nullptr || nvml.init() != 0 || nvml.handle == nullptr) return;
+    for (const std::string& bus_id : bus_ids) {
+      NvmlDevice handle = nullptr;
+      if (nvml.handle(bus_id.c_str(), &handle) != 0) handle = nullptr;
+      handles.push_back(handle);
+    }
+  }
+  ~Impl() {
+    if (!handles.empty() && nvml.shutdown != nullptr) nvml.shutdown();
+  }
+
   Nvml nvml;
   std::atomic<bool> is_stopped{false};
+  std::vector<NvmlDevice> handles;  ///< By device; null: NVML does not know it.
   std::vector<DeviceSample> samples;
   std::thread thread;
 
   void run(double interval_s) {
-    unsigned devices = 0;
-    if (nvml.init == nullptr || nvml.init() != 0) return;
-    if (nvml.count == nullptr || nvml.count(&devices) != 0) devices = 0;
-    const auto start = std::chrono::steady_clock::now();
     while (!is_stopped.load()) {
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      for (unsigned device = 0; device < devices; ++device)
-        samples.push_back(sample_of(nvml, device, elapsed.count()));
+      for (size_t device = 0; device < handles.size(); ++device) {
+        if (handles[device] == nullptr) continue;
+        samples.push_back(sample_of(nvml, handles[device]));
+        samples.back().device = static_cast<int>(device);
+      }
       std::this_thread::sleep_for(std::chrono::duration<double>(interval_s));
     }
-    if (nvml.shutdown != nullptr) nvml.shutdown();
   }
 };
 
-DeviceMonitor::DeviceMonitor(double interval_s) : impl_(std::make_unique<Impl>()) {
-  if (!impl_->nvml.library.is_there()) return;
+DeviceMonitor::DeviceMonitor(const std::vector<std::string>& bus_ids, double interval_s)
+    : impl_(std::make_unique<Impl>(bus_ids)) {
+  if (impl_->handles.empty()) return;
   impl_->thread = std::thread([impl = impl_.get(), interval_s] { impl->run(interval_s); });
 }
 
@@ -97,6 +109,21 @@ std::vector<DeviceSample> DeviceMonitor::stop() {
   impl_->is_stopped.store(true);
   if (impl_->thread.joinable()) impl_->thread.join();
   return std::exchange(impl_->samples, {});
+}
+
+std::vector<DeviceLimits> DeviceMonitor::limits() const {
+  const Nvml& nvml = impl_->nvml;
+  std::vector<DeviceLimits> limits;
+  for (const NvmlDevice handle : impl_->handles) {
+    DeviceLimits& own = limits.emplace_back();
+    unsigned number = 0;
+    if (handle == nullptr) continue;
+    if (nvml.power_limit != nullptr && nvml.power_limit(handle, &number) == 0)
+      own.power_limit_w = number / 1000.0;
+    if (nvml.most_clock != nullptr && nvml.most_clock(handle, kClockSm, &number) == 0)
+      own.most_sm_clock_mhz = number;
+  }
+  return limits;
 }
 
 }  // namespace ring::cuda
