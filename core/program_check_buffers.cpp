@@ -9,7 +9,7 @@
 namespace ring::check {
 namespace {
 
-struct Contents {
+struct BufferContents {
   const Op* written_by = nullptr;  ///< The last that wrote or added.
   std::vector<const Op*> readers;
 };
@@ -55,7 +55,7 @@ class RankChecker {
                            op.kind == OpKind::kAdd ? op.source_state : op.state);
       if (sums_shaped) continue;
       if (op.kind == OpKind::kAdd) {
-        Contents& source = buffers_[{kGradientSet, op.source_state}];
+        BufferContents& source = buffers_[{kGradientSet, op.source_state}];
         read(op, i, source);
       }
       const bool adds = op.kind == OpKind::kAdd || op.kind == OpKind::kBackward;
@@ -77,11 +77,11 @@ class RankChecker {
     faults_.push_back({kind, std::move(text), std::move(ids)});
   }
 
-  Contents& contents(Payload payload, int32_t buffer) {
+  BufferContents& contents(Payload payload, int32_t buffer) {
     return buffers_[{buffer_set(payload), buffer}];
   }
 
-  void write(const Op& op, size_t i, Contents& contents) {
+  void write(const Op& op, size_t i, BufferContents& contents) {
     for (const Op* reader : contents.readers) {
       if (!order_.is_before(*reader, i)) {
         add(FaultKind::kBufferRace, i, "may overwrite what is still read by", reader);
@@ -93,7 +93,7 @@ class RankChecker {
     contents = {&op, {}};
   }
 
-  void read(const Op& op, size_t i, Contents& contents) {
+  void read(const Op& op, size_t i, BufferContents& contents) {
     if (contents.written_by == nullptr) {
       add(FaultKind::kWrongContents, i, "reads a buffer that nothing was received into");
       return;
@@ -128,7 +128,7 @@ class RankChecker {
   const RankProgram& ops_;
   const int rank_;
   const Order order_;
-  std::map<std::pair<int, int32_t>, Contents> buffers_;  ///< By set and number.
+  std::map<std::pair<int, int32_t>, BufferContents> buffers_;  ///< By set and number.
   std::vector<Fault>& faults_;
 };
 

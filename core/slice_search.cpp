@@ -12,10 +12,10 @@
 namespace ring {
 namespace {
 
-constexpr std::array kKinds{OpKind::kAttend, OpKind::kSend,     OpKind::kReceive, OpKind::kMerge,
-                            OpKind::kCopy,   OpKind::kFinalize, OpKind::kCompute, OpKind::kBackward,
-                            OpKind::kDelta,  OpKind::kAdd};
-static_assert(kKinds.size() == kOpKinds);
+constexpr std::array kSearchedKinds{
+    OpKind::kAttend,   OpKind::kSend,    OpKind::kReceive,  OpKind::kMerge, OpKind::kCopy,
+    OpKind::kFinalize, OpKind::kCompute, OpKind::kBackward, OpKind::kDelta, OpKind::kAdd};
+static_assert(kSearchedKinds.size() == kOpKinds);
 constexpr std::string_view kAllowed =
     "attend, send, receive, merge, copy, finalize, compute, backward, delta, add, wait; rank, "
     "lane, "
@@ -78,7 +78,7 @@ class QueryReader {
   }
 
   bool read_kind(std::string_view word) {
-    for (const OpKind kind : kKinds) {
+    for (const OpKind kind : kSearchedKinds) {
       if (word != name(kind)) continue;
       query_.kinds |= bit(kind);
       return true;

@@ -8,8 +8,6 @@
 namespace ring {
 namespace {
 
-constexpr size_t kKinds = kOpKinds;
-
 struct Durations {
   std::vector<Picoseconds> work, wait;
   Bytes bytes = 0;
@@ -50,7 +48,7 @@ DurationStatistics duration_statistics(std::span<Picoseconds> durations) {
 }
 
 SliceStatistics slice_statistics(const Timeline& timeline, std::span<const uint32_t> slices) {
-  std::array<Durations, kKinds> kinds;
+  std::array<Durations, kOpKinds> kinds;
   std::vector<Picoseconds> work, wait;
   work.reserve(slices.size());
   for (const uint32_t index : slices) {
@@ -68,7 +66,7 @@ SliceStatistics slice_statistics(const Timeline& timeline, std::span<const uint3
   SliceStatistics result;
   result.work = duration_statistics(work);
   result.wait = duration_statistics(wait);
-  for (size_t k = 0; k < kKinds; ++k) {
+  for (size_t k = 0; k < kOpKinds; ++k) {
     if (kinds[k].work.empty()) continue;
     result.kinds.push_back({static_cast<OpKind>(k), duration_statistics(kinds[k].work),
                             duration_statistics(kinds[k].wait), kinds[k].bytes, kinds[k].flops});

@@ -17,7 +17,6 @@ namespace {
 
 using namespace chakra;
 
-constexpr Picoseconds kMicrosecond = 1'000'000;
 constexpr int32_t kMostLanes = 4096;
 
 /// How far an op knows each lane to be done, through all it depends on.
@@ -126,7 +125,8 @@ class RankReader {
       }
       return picoseconds_from_seconds(static_cast<double>(*node.num_ops) / options_.flops_per_s);
     }
-    return checked_multiply(node.duration_micros, kMicrosecond, "duration of a Chakra node");
+    return checked_multiply(node.duration_micros, chakra::kMicrosecond,
+                            "duration of a Chakra node");
   }
 
   void fill_transfer(const ChakraNode& node, Op& op) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/units.h"
+
 namespace ring::chakra {
 
 inline constexpr int kMetadataVersion = 1;
@@ -13,6 +15,8 @@ inline constexpr int kNodeId = 1, kNodeName = 2, kNodeType = 3, kNodeControlDeps
 inline constexpr int kAttributeName = 1;
 inline constexpr int kAttributeInt32 = 7, kAttributeInt64 = 9, kAttributeUint32 = 11,
                      kAttributeUint64 = 13, kAttributeBool = 27, kAttributeString = 29;
+
+inline constexpr Picoseconds kMicrosecond = 1'000'000;  ///< Durations of nodes are whole ones.
 
 enum NodeType : uint64_t {
   kInvalidNode = 0,

@@ -16,8 +16,6 @@ namespace {
 
 using namespace chakra;
 
-constexpr Picoseconds kMicrosecond = 1'000'000;
-
 void append_message(std::string& stream, const WireWriter& message) {
   WireWriter::append_varint(stream, message.bytes().size());
   stream += message.bytes();
@@ -181,7 +179,7 @@ class TraceWriter {
 
   void describe_work(OpId id, const Op& op, WireWriter& node) const {
     const Picoseconds time_ps = op_time_(id, op);
-    node.integer(kNodeDurationMicros, (time_ps + kMicrosecond / 2) / kMicrosecond);
+    node.integer(kNodeDurationMicros, (time_ps + chakra::kMicrosecond / 2) / chakra::kMicrosecond);
     add_attribute(node, "num_ops", kAttributeInt64, op.flops);
     add_attribute(node, "duration_ps", kAttributeInt64, time_ps);
   }

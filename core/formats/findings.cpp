@@ -1,6 +1,7 @@
 #include "core/formats/findings.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ring {
 
@@ -16,6 +17,10 @@ std::string_view name(FindingKind kind) {
       return "ignored";
   }
   return "?";
+}
+
+void add_finding(Findings& findings, FindingKind kind, std::string text) {
+  findings.push_back({kind, std::move(text), 0});
 }
 
 bool has_finding(const Findings& findings, FindingKind kind, std::string_view text) {

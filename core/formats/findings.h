@@ -24,6 +24,9 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
+/// Adds a finding that stands for the whole file.
+void add_finding(Findings& findings, FindingKind kind, std::string text);
+
 /// True when one finding of this kind contains the text.
 bool has_finding(const Findings& findings, FindingKind kind, std::string_view text);
 

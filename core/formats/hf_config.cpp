@@ -87,10 +87,6 @@ const json* text_model(const json& config, std::string& pointer, int depth = 0) 
               "Give the config.json that lies beside the weights of the model.");
 }
 
-void add(Findings& findings, FindingKind kind, std::string text) {
-  findings.push_back({kind, std::move(text), 0});
-}
-
 /// The numbers of attention before the layers are told apart.
 struct BaseShape {
   PerLayer heads, kv_heads, head_dim;
@@ -113,11 +109,11 @@ PerLayer find_kv_heads(const HfKeys& keys, int64_t layers, const PerLayer& heads
                        Findings& findings) {
   if (auto kv = stated_kv_heads(keys, layers)) return *kv;
   if (keys.flag("multi_query", false)) {
-    add(findings, FindingKind::kFound, "multi_query: one KV head");
+    add_finding(findings, FindingKind::kFound, "multi_query: one KV head");
     return {"multi_query", {1}};
   }
-  add(findings, FindingKind::kAssumed,
-      "num_key_value_heads is not in the file: as many KV heads as query heads");
+  add_finding(findings, FindingKind::kAssumed,
+              "num_key_value_heads is not in the file: as many KV heads as query heads");
   return heads;
 }
 
@@ -125,7 +121,8 @@ PerLayer find_head_dim(const HfKeys& keys, int64_t layers, int64_t hidden, const
                        Findings& findings) {
   if (auto dim =
           keys.per_layer({"head_dim", "attention_head_dim", "kv_channels", "d_kv"}, layers)) {
-    add(findings, FindingKind::kFound, fmt::format("the head dim is stated ({})", dim->key));
+    add_finding(findings, FindingKind::kFound,
+                fmt::format("the head dim is stated ({})", dim->key));
     return *dim;
   }
   PerLayer dim{"head_dim", {}};
@@ -136,8 +133,8 @@ PerLayer find_head_dim(const HfKeys& keys, int64_t layers, int64_t hidden, const
     }
     dim.values.push_back(hidden / count);
   }
-  add(findings, FindingKind::kAssumed,
-      fmt::format("the head dim is derived as hidden size / heads = {}", dim.values[0]));
+  add_finding(findings, FindingKind::kAssumed,
+              fmt::format("the head dim is derived as hidden size / heads = {}", dim.values[0]));
   return dim;
 }
 
@@ -150,7 +147,8 @@ BaseShape mla_shape(const HfKeys& keys, const PerLayer& heads, Findings& finding
                     "v_head_dim is missing",
                     keys.file()));
   }
-  add(findings, FindingKind::kFound,
+  add_finding(
+      findings, FindingKind::kFound,
       fmt::format("multi-head latent attention: QK dim {} ({} + {}), V dim {}, latent cache of {} "
                   "values a token ({} + {}); num_key_value_heads does not apply",
                   *plain + *rope, *plain, *rope, *value, *latent + *rope, *latent, *rope));
@@ -224,13 +222,13 @@ DType find_dtype(const HfKeys& inner, const HfKeys& outer, Findings& findings) {
       if (*word == "bfloat16") return DType::kBF16;
       if (*word == "float16" || *word == "half") return DType::kF16;
       if (*word == "float32" || *word == "float") return DType::kF32;
-      add(findings, FindingKind::kIgnored,
-          fmt::format("{} \"{}\" is not one that attention is computed in; bf16 is taken", key,
-                      *word));
+      add_finding(findings, FindingKind::kIgnored,
+                  fmt::format("{} \"{}\" is not one that attention is computed in; bf16 is taken",
+                              key, *word));
       return DType::kBF16;
     }
   }
-  add(findings, FindingKind::kAssumed, "the dtype is not in the file: bf16");
+  add_finding(findings, FindingKind::kAssumed, "the dtype is not in the file: bf16");
   return DType::kBF16;
 }
 
@@ -248,7 +246,7 @@ void describe_groups(const ModelShape& model, Findings& findings) {
         text += fmt::format(", {} bytes compressed", s.latent_bytes_per_token(model.dtype));
       }
     }
-    add(findings, FindingKind::kFound, std::move(text));
+    add_finding(findings, FindingKind::kFound, std::move(text));
   }
 }
 
@@ -273,7 +271,7 @@ HfConfig parse_hf_config(std::string_view text, const std::string& name) {
 
   HfConfig config;
   if (!pointer.empty()) {
-    add(config.findings, FindingKind::kFound, "the text model is at " + pointer);
+    add_finding(config.findings, FindingKind::kFound, "the text model is at " + pointer);
   }
   ModelShape& model = config.model;
   model.name = model_name(outer, name);

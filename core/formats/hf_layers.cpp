@@ -15,10 +15,6 @@ namespace {
 using nlohmann::json;
 using Plans = std::vector<LayerPlan>;
 
-void add(Findings& findings, FindingKind kind, std::string text) {
-  findings.push_back({kind, std::move(text), 0});
-}
-
 /// Window or chunk length that a layer type needs.
 int64_t needed(const HfKeys& keys, std::string_view key, std::string_view layer_type) {
   const auto value = keys.count({key});
@@ -91,7 +87,8 @@ Plans chunked_plans(const HfKeys& keys, int64_t layers, Findings& findings) {
     }
   }
   const int64_t interval = keys.count({"no_rope_layer_interval"}).value_or(4);
-  add(findings, FindingKind::kAssumed,
+  add_finding(
+      findings, FindingKind::kAssumed,
       fmt::format("which layers are chunked is not in the file: every {}th is taken as full, the "
                   "rest as chunked, as the code of this family does",
                   interval));
@@ -144,7 +141,8 @@ std::optional<int64_t> sliding_period(const HfKeys& keys, Findings& findings) {
   if (family.starts_with("gemma3")) period = 6;
   if (family == "cohere2") period = 4;
   if (period == 0) return std::nullopt;
-  add(findings, FindingKind::kAssumed,
+  add_finding(
+      findings, FindingKind::kAssumed,
       fmt::format("which layers slide is not in the file: every {}th is taken as full, the rest as "
                   "sliding, as the code of {} does",
                   period, family));
@@ -154,7 +152,8 @@ std::optional<int64_t> sliding_period(const HfKeys& keys, Findings& findings) {
 Plans sliding_plans(const HfKeys& keys, int64_t layers, Findings& findings) {
   const LayerPlan full{LayerKind::kFull, 0};
   if (!keys.flag("use_sliding_window", true)) {
-    add(findings, FindingKind::kIgnored, "sliding_window is set but use_sliding_window is false");
+    add_finding(findings, FindingKind::kIgnored,
+                "sliding_window is set but use_sliding_window is false");
     return Plans(static_cast<size_t>(layers), full);
   }
   if (keys.at("sliding_window").is_array()) {
@@ -175,8 +174,8 @@ Plans sliding_plans(const HfKeys& keys, int64_t layers, Findings& findings) {
         as_integer(keys.at("max_window_layers"), keys.place("max_window_layers"), 0);
     return choose(layers, full, sliding, [=](int64_t i) { return i < first; });
   }
-  add(findings, FindingKind::kAssumed,
-      "the window holds for every layer, since the file names no pattern");
+  add_finding(findings, FindingKind::kAssumed,
+              "the window holds for every layer, since the file names no pattern");
   return Plans(static_cast<size_t>(layers), sliding);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/error.h"
 #include "core/formats/op_colors.h"
@@ -99,9 +100,9 @@ class SpaceTimePicture {
       svg.text(x + 26, 48, words, {12, kFaint});
       x += 26 + svg_text_width(words, 12) + 16;
     };
-    std::map<OpKind, bool> kinds;
-    for (const Slice& slice : timeline_.slices) kinds[slice.kind] = true;
-    for (const auto& [kind, is_there] : kinds) {
+    std::set<OpKind> kinds;
+    for (const Slice& slice : timeline_.slices) kinds.insert(slice.kind);
+    for (const OpKind kind : kinds) {
       if (kind == OpKind::kSend || kind == OpKind::kReceive) continue;
       entry(name(kind), [&](double at) { svg.rect(at, 38, 20, 12, color_of(kind)); });
     }
