@@ -73,8 +73,8 @@ void Contents::write(Held& held, const Access& access, size_t i) {
               static_cast<int64_t>(reader.op));
     return;
   }
-  std::erase_if(held.readers, [&](const Reader& reader) {
-    return *first <= reader.first && reader.last <= *last;
+  std::erase_if(held.readers, [first = *first, last = *last](const Reader& reader) {
+    return first <= reader.first && reader.last <= last;
   });
   int64_t last_writer = -1;
   for (size_t k = 0; k < access.rows.size(); ++k) {
