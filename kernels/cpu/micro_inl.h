@@ -13,6 +13,7 @@
 
 #include <hwy/highway.h>
 
+#include <iterator>
 #include <limits>
 
 #include "kernels/cpu/pack_inl.h"
@@ -44,9 +45,23 @@ constexpr float kLog2e = 1.44269504088896340736F;
 // of about 1, and stays clear of slow denormal products.
 constexpr float kExpFloor = -100.0F;
 
+// Coefficients of 2^f, |f| <= 1/2, the highest power first; 2^0 = 1 exactly. Chosen for the least
+// error in ulp: 1.9 over all arguments with fused steps. Steps that round twice need one more.
+#if HWY_NATIVE_FMA
+constexpr float kExp2[] = {0x1.5ab438p-10F, 0x1.3cecap-7F,  0x1.c6baa2p-5F,
+                           0x1.ebf9b2p-3F,  0x1.62e424p-1F, 1.0F};
+#else
+constexpr float kExp2[] = {0x1.41fbc0p-13F,
+                           0x1.5f3e56p-10F,
+                           0x1.3b2d4cp-7F,
+                           0x1.c6aee8p-5F,
+                           0x1.ebfbdcp-3F,
+                           0x1.62e430p-1F,
+                           1.0F};
+#endif
+
 // 2^x for x clamped to [kExpFloor, 0]: rounding can lift the largest score of a row above its
-// maximum, by far where scores are huge. x = n + f with |f| <= 1/2; 2^f by the degree-6 minimax
-// polynomial with 2^0 = 1 exactly (relative error 2e-9 before rounding).
+// maximum, by far where scores are huge. x = n + f, and 2^f is a polynomial.
 HWY_INLINE Vf exp2_clamped(Vf x) {
   const Df df;
   const hn::RebindToSigned<Df> di;
@@ -54,13 +69,9 @@ HWY_INLINE Vf exp2_clamped(Vf x) {
   const Vf magic = hn::Set(df, 12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
   const Vf shifted = hn::Add(x, magic);
   const Vf f = hn::Sub(x, hn::Sub(shifted, magic));
-  Vf p = hn::Set(df, 0x1.41fbc0p-13F);
-  p = hn::MulAdd(p, f, hn::Set(df, 0x1.5f3e56p-10F));
-  p = hn::MulAdd(p, f, hn::Set(df, 0x1.3b2d4cp-7F));
-  p = hn::MulAdd(p, f, hn::Set(df, 0x1.c6aee8p-5F));
-  p = hn::MulAdd(p, f, hn::Set(df, 0x1.ebfbdcp-3F));
-  p = hn::MulAdd(p, f, hn::Set(df, 0x1.62e430p-1F));
-  p = hn::MulAdd(p, f, hn::Set(df, 1.0F));
+  Vf p = hn::Set(df, kExp2[0]);
+#pragma GCC unroll 8
+  for (size_t i = 1; i < std::size(kExp2); ++i) p = hn::MulAdd(p, f, hn::Set(df, kExp2[i]));
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   return hn::BitCast(df, hn::Add(hn::BitCast(di, p), exponent));
 }
