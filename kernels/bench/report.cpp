@@ -9,14 +9,14 @@
 namespace ring::bench {
 
 std::string as_table(const std::vector<Figure>& figures) {
-  std::string text = fmt::format("{:<52} {:>10} {:<9} {:>9} {:<4} {:>7} {:>3}\n", "name", "value",
-                                 "unit", "target", "ok", "spread", "n");
+  std::string text = fmt::format("{:<52} {:>10} {:<9} {:>9} {:<4} {:>7} {:>9} {:>3}\n", "name",
+                                 "value", "unit", "target", "ok", "spread", "fastest", "n");
   for (const Figure& f : figures) {
     const std::string target =
         f.target ? fmt::format("{}{:.4g}", f.at_least ? ">=" : "<=", *f.target) : "-";
-    text +=
-        fmt::format("{:<52} {:>10.4g} {:<9} {:>9} {:<4} {:>6.1f}% {:>3}\n", f.name, f.value, f.unit,
-                    target, f.target ? (f.ok() ? "yes" : "NO") : "-", 100.0 * f.spread, f.samples);
+    text += fmt::format("{:<52} {:>10.4g} {:<9} {:>9} {:<4} {:>6.1f}% {:>9.4g} {:>3}\n", f.name,
+                        f.value, f.unit, target, f.target ? (f.ok() ? "yes" : "NO") : "-",
+                        100.0 * f.spread, f.fastest, f.samples);
   }
   return text;
 }
@@ -36,6 +36,7 @@ std::string as_json(const Context& context, const std::vector<Figure>& figures) 
     row["direction"] = f.at_least ? "at_least" : "at_most";
     row["ok"] = f.ok();
     row["spread"] = f.spread;
+    row["fastest"] = f.fastest;
     row["samples"] = f.samples;
     document["figures"].push_back(row);
   }

@@ -14,6 +14,7 @@ struct Figure {
   std::optional<double> target;  // the figure is good on the right side of it
   bool at_least = true;          // which side: value >= target, or value <= target
   double spread = 0.0;           // half the distance of the quartiles, relative to the median
+  double fastest = 0.0;          // the figure if only the fastest run of each contender counted
   int samples = 0;
 
   bool ok() const { return !target || (at_least ? value >= *target : value <= *target); }
@@ -41,7 +42,7 @@ struct Context {
   std::string cpu, isa, peers;
 };
 
-// One line per figure: name, value, unit, target, ok, spread, n.
+// One line per figure: name, value, unit, target, ok, spread, fastest, n.
 std::string as_table(const std::vector<Figure>& figures);
 std::string as_json(const Context& context, const std::vector<Figure>& figures);
 std::string as_svg(const Roofline& roofline);

@@ -17,13 +17,15 @@ std::vector<std::vector<double>> time_rounds(const std::vector<Contender>& conte
 
 struct Summary {
   double median = 0.0;
-  double spread = 0.0;  // half the distance of the quartiles over the median
+  double spread = 0.0;   // half the distance of the quartiles over the median
+  double fastest = 0.0;  // the figure if only the fastest run of each contender counted
   int samples = 0;
 };
 
-Summary summarise(std::vector<double> values);
+// Of speeds: the largest is the fastest.
+Summary summarise(std::vector<double> speeds);
 
-// Per round a[i] / b[i], summarised: the drift between rounds cancels.
+// Per round a[i] / b[i] of two times, summarised: the drift between rounds cancels.
 Summary summarise_ratio(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace ring::bench
