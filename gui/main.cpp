@@ -162,7 +162,14 @@ class Program {
   QCommandLineParser parser_;
 };
 
+/// Without a screen Qt says of every window that its hints of size do nothing.
+void print_message(QtMsgType, const QMessageLogContext&, const QString& text) {
+  if (text.contains(QStringLiteral("propagateSizeHints"))) return;
+  fmt::print(stderr, "{}\n", text.toStdString());
+}
+
 int run(int argc, char** argv) {
+  qInstallMessageHandler(print_message);
   if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
     // Pictures are written, and questions answered, the same with and without a screen.
     const bool needs_no_screen =

@@ -197,8 +197,10 @@ std::string candidates_csv(const std::vector<CandidateResult>& results) {
                           point.metrics.overlap, point.metrics.imbalance, point.rank_bytes,
                           point.fits ? "yes" : "no");
     } else {
-      text +=
-          fmt::format(",,,,,,,,,{}\n", csv_cell(point.error.empty() ? "not reached" : point.error));
+      text += fmt::format(
+          ",,,,,,,,,{}\n",
+          csv_cell(point.error.empty() ? "not reached"
+                                       : point.error.substr(0, point.error.find('\n'))));
     }
   }
   return text;

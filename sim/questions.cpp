@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "core/error.h"
 #include "core/machine_scaling.h"
@@ -163,7 +164,10 @@ Answer answer_hiding(const QuestionFacts& facts) {
   const SweepPoint& most = *std::max_element(points.begin(), points.end(), by_share);
   const auto hidden = std::count_if(points.begin(), points.end(), hides);
   if (hidden == std::ssize(points)) {
-    answer.text = fmt::format("At none: {} at most {}.", range, exposed_text(most));
+    answer.text =
+        fmt::format("At none: it hides with all blocks {} ({}).", range,
+                    exposed_share(most.metrics) < kFelt / 2 ? "nothing is exposed"
+                                                            : "at most " + exposed_text(most));
     return answer;
   }
   std::string now;
@@ -200,14 +204,26 @@ namespace {
 
 struct RankWork {
   double flops = 0, mean_flops = 0;
+  double slower = 1;  ///< Time that a FLOP takes, over that on the other ranks.
 };
 
-RankWork work_of(const Timeline& timeline, int rank) {
+RankWork work_of(const Study& study, int rank) {
+  const Timeline& timeline = study.result.timeline;
   RankWork work;
   for (const Slice& slice : timeline.slices) {
     const auto flops = static_cast<double>(slice.flops);
     work.mean_flops += flops / timeline.ranks;
     if (slice.op.rank == rank) work.flops += flops;
+  }
+  double own_ps = 0, others_ps = 0;
+  const auto& ranks = study.result.metrics.ranks;
+  for (size_t other = 0; other < ranks.size(); ++other) {
+    const auto compute_ps = static_cast<double>(ranks[other].compute_ps);
+    (std::cmp_equal(other, rank) ? own_ps : others_ps) += compute_ps;
+  }
+  const double other_flops = work.mean_flops * timeline.ranks - work.flops;
+  if (work.flops > 0 && other_flops > 0 && others_ps > 0) {
+    work.slower = own_ps / work.flops * other_flops / others_ps;
   }
   return work;
 }
@@ -217,14 +233,16 @@ std::string reason_of(const Study& study, int rank) {
   const Metrics& metrics = study.result.metrics;
   const auto own = static_cast<double>(metrics.ranks[static_cast<size_t>(rank)].compute_ps);
   const double longer = own / static_cast<double>(std::max<Picoseconds>(1, metrics.compute_ps)) - 1;
-  const RankWork work = work_of(study.result.timeline, rank);
+  const RankWork work = work_of(study, rank);
   const double more = work.mean_flops > 0 ? work.flops / work.mean_flops - 1 : 0;
   if (more > longer / 2) {
     return fmt::format("It has {:.0f} % more to compute: the {} partition is uneven here",
                        more * 100, study.plan->program.tuning.partition);
   }
-  return more > kEven ? "It has more to compute, and computes more slowly"
-                      : "It has no more to compute than the others: it computes more slowly";
+  return fmt::format(
+      "{} it computes {:.2g} times as slowly",
+      more > kEven ? "It has more to compute, and" : "It has no more to compute than the others:",
+      work.slower);
 }
 
 Answer answer_even_ranks(const Study& study) {
@@ -242,8 +260,8 @@ Answer answer_even_ranks(const Study& study) {
     answer.rank = -1;
     return answer;
   }
-  answer.text += fmt::format(" Rank {} is held up most by messages: {} ({}) exposed.", answer.rank,
-                             format_time(most->exposed_ps), percent(share));
+  answer.text += fmt::format(" Rank {} has the most exposed messages: {} ({} of the time).",
+                             answer.rank, format_time(most->exposed_ps), percent(share));
   return answer;
 }
 
@@ -290,6 +308,19 @@ std::string gain_text(const SweepPoint& now, const std::vector<SweepPoint>& deep
                             format_bytes(more), is_last ? "" : "; deeper buys no more");
 }
 
+/// What the depth below that of now would cost.
+std::string shallower_text(const SweepPoint& now, const SweepPoint& point) {
+  const int depth = point.tuning.pipeline_depth;
+  if (!point.is_done) {
+    const bool is_stuck = point.error.find("cannot finish") != std::string::npos;
+    return fmt::format(
+        "Depth {} cannot finish{}.", depth,
+        is_stuck && depth == 1 ? ": each rank waits for the next to free its buffer" : "");
+  }
+  if (std::abs(change(now, point)) < kFelt) return fmt::format("Depth {} is as fast.", depth);
+  return fmt::format("Depth {}: {}.", depth, change_text(now, point));
+}
+
 }  // namespace
 
 Answer answer_depth(const QuestionFacts& facts) {
@@ -318,8 +349,7 @@ Answer answer_depth(const QuestionFacts& facts) {
   }
   for (const SweepPoint& point : facts.depths) {
     if (point.tuning.pipeline_depth != now - 1) continue;
-    answer.text += point.is_done ? fmt::format(" {}: {}.", now - 1, change_text(facts.now, point))
-                                 : fmt::format(" Depth {} cannot finish.", now - 1);
+    answer.text += " " + shallower_text(facts.now, point);
   }
   return answer;
 }
@@ -330,9 +360,17 @@ Answer answer_link(const QuestionFacts& facts) {
     answer.text = "The scenario cannot run as it is.";
     return answer;
   }
-  const std::string exposed = fmt::format("exposed communication goes from {} to {} of the time",
-                                          percent(exposed_share(facts.now.metrics)),
-                                          percent(exposed_share(facts.twice.metrics)));
+  const double before = exposed_share(facts.now.metrics);
+  const double after = exposed_share(facts.twice.metrics);
+  std::string exposed = "no communication is exposed";
+  if (std::max(before, after) >= kFelt / 2) {
+    exposed = fmt::format("exposed communication goes from {} to {} of the time", percent(before),
+                          percent(after));
+    // The shares of an average rank add up: what is neither computing nor exposed is waiting.
+    if (before - after > kLastPart - change(facts.now, facts.twice)) {
+      exposed += ", but waiting for other ranks takes its place";
+    }
+  }
   answer.text =
       std::abs(change(facts.now, facts.twice)) < kFelt
           ? fmt::format("Nothing: it stays {}; {}.", format_time(facts.now.makespan_ps), exposed)

@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QProgressBar>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -87,16 +88,21 @@ AnswersDock::AnswersDock(Workspace& workspace, QWidget* parent)
   add(balance_text_, balance, tr("Balance"));
   add(effects_, add_section(tr("What a change would buy")), tr("What a change would buy"));
   add(reasons_, add_section(tr("Why")), tr("Reasons"));
-  add(bounds_, add_section(tr("No run can be faster than")), tr("Bounds"));
-  add(selection_, add_section(tr("Selection")), tr("Selection"));
+  add(bounds_, add_section(tr("With these blocks no run is faster than")), tr("Bounds"));
   column->addStretch(1);
 
   area_->setWidgetResizable(true);
   area_->setFrameShape(QFrame::NoFrame);
   area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   area_->setWidget(content_);
-  area_->setMinimumWidth(300);
-  setWidget(area_);
+  area_->setMinimumWidth(264);
+  auto* whole = new QWidget;
+  auto* rows = new QVBoxLayout(whole);
+  rows->setContentsMargins(0, 0, 0, 0);
+  rows->addWidget(area_, 1);
+  rows->addWidget(build_selection());
+  whole->setFocusProxy(area_);
+  setWidget(whole);
 
   connect(&workspace_, &Workspace::planned, this, &AnswersDock::show_plan);
   connect(&workspace_, &Workspace::studied, this, &AnswersDock::show_study);
@@ -107,18 +113,48 @@ AnswersDock::AnswersDock(Workspace& workspace, QWidget* parent)
   show_selection({});
 }
 
+/// Below the rest and always in sight, since what is selected changes with every click.
+QWidget* AnswersDock::build_selection() {
+  auto* box = new QGroupBox(tr("Selection"));
+  selection_ = text_label(box);
+  selection_->setAccessibleName(tr("Selection"));
+  auto* inner = new QVBoxLayout(box);
+  inner->setContentsMargins(4, 4, 4, 4);
+  selection_area_ = new QScrollArea;
+  selection_area_->setWidgetResizable(true);
+  selection_area_->setFrameShape(QFrame::NoFrame);
+  selection_area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  selection_area_->setWidget(selection_);
+  selection_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+  inner->addWidget(selection_area_);
+  return box;
+}
+
+/// As high as its text, up to a part of the dock.
+void AnswersDock::set_selection(const QString& text) {
+  selection_->setText(text);
+  fit_selection();
+}
+
+void AnswersDock::fit_selection() {
+  constexpr double kMostOfDock = 0.4;
+  const int bar = selection_area_->verticalScrollBar()->sizeHint().width();
+  const int wide = std::max(120, selection_area_->width() - bar);
+  const int most = std::max(80, static_cast<int>(height() * kMostOfDock));
+  selection_area_->setFixedHeight(std::min(most, selection_->heightForWidth(wide) + 4));
+}
+
+void AnswersDock::resizeEvent(QResizeEvent* event) {
+  QDockWidget::resizeEvent(event);
+  fit_selection();
+}
+
 QGroupBox* AnswersDock::add_section(const QString& title) {
   auto* box = new QGroupBox(title, content_);
   auto* column = new QVBoxLayout(box);
   column->setSpacing(4);
   content_->layout()->addWidget(box);
   return box;
-}
-
-void AnswersDock::show_section(const QString& title) {
-  for (QGroupBox* box : content_->findChildren<QGroupBox*>()) {
-    if (box->title() == title) area_->ensureWidgetVisible(box);
-  }
 }
 
 void AnswersDock::set_theme(Theme theme) { balance_->set_theme(theme); }
@@ -139,6 +175,8 @@ void AnswersDock::show_plan() {
   note.replace(QStringLiteral(","), QStringLiteral(",\u200b"));
   note.replace(QStringLiteral(",\u200b "), QStringLiteral(", "));
   note.replace(QStringLiteral("B/s"), QStringLiteral("B\u2060/\u2060s"));
+  note.replace(QStringLiteral("run ringscope calibrate"),
+               tr("Run > Calibrate this machine makes better ones"));
   set_text(machine_, note);
 }
 
@@ -185,7 +223,8 @@ void AnswersDock::show_reasons() {
     for (QLabel* label : {effects_, reasons_}) label->setText(qt(reasons.why.what_if_missing));
     return;
   }
-  set_text(bottleneck_, tr("Spent on %1.").arg(qt(bottleneck_sentence(reasons.why.blame))));
+  set_text(bottleneck_,
+           tr("Along the critical path: %1.").arg(qt(bottleneck_sentence(reasons.why.blame))));
   QString sentences;
   for (const std::string& sentence : reasons.why.sentences) {
     sentences +=
@@ -215,7 +254,8 @@ void AnswersDock::show_refusal() {
 
 void AnswersDock::show_selection(const TimelineSelection& selection) {
   if (selection.is_empty) {
-    selection_->setText(tr("Drag over the timeline to count, sum and compare slices."));
+    set_selection(tr(
+        "Click an op to see what it is. Drag over the timeline to count, sum and compare slices."));
     return;
   }
   QString text = tr("%1 from %2")
@@ -227,7 +267,7 @@ void AnswersDock::show_selection(const TimelineSelection& selection) {
   };
   add(tr("measured"), selection.measured);
   add(tr("predicted"), selection.predicted);
-  selection_->setText(text);
+  set_selection(text);
 }
 
 void AnswersDock::show_op(const QString& words, std::optional<SliceRef> slice) {
@@ -243,7 +283,7 @@ void AnswersDock::show_op(const QString& words, std::optional<SliceRef> slice) {
     text += slack_ps == 0 ? tr("<br>no slack: any delay of it delays the run")
                           : tr("<br>slack %1").arg(qt(duration_text(slack_ps)));
   }
-  selection_->setText(text);
+  set_selection(text);
 }
 
 QString AnswersDock::text() const {

@@ -29,11 +29,12 @@ class AnswersDock : public QDockWidget {
   void show_selection(const TimelineSelection& selection);
   /// One op in words, with its slack where that is known; nothing shows the selection again.
   void show_op(const QString& words, std::optional<SliceRef> slice);
-  /// Scrolls to a section by its title.
-  void show_section(const QString& title);
   /// All that is shown, as text: for the clipboard, and for tests.
   QString text() const;
   QuestionList& questions() { return *questions_; }
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void show_plan();
@@ -43,10 +44,14 @@ class AnswersDock : public QDockWidget {
   void show_refusal();
   void show_measured();
   QGroupBox* add_section(const QString& title);
+  QWidget* build_selection();
+  void set_selection(const QString& text);
+  void fit_selection();
 
   Workspace& workspace_;
   QWidget* content_;
   QScrollArea* area_;
+  QScrollArea* selection_area_ = nullptr;
   QLabel* time_;
   QLabel* interval_;
   QLabel* measured_;

@@ -1,5 +1,6 @@
 #include "gui/docks/question_list.h"
 
+#include <QEvent>
 #include <QLabel>
 #include <QVBoxLayout>
 
@@ -51,6 +52,17 @@ void QuestionList::show_answer(Question question, const QString& answer, const Q
     text += QStringLiteral(" <a href='show'>%1</a>").arg(QString(link).replace(' ', QChar::Nbsp));
   }
   labels_.at(question)->setText(text);
+}
+
+/// Links take their colour from the palette when their text is set.
+void QuestionList::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange) return;
+  for (const auto& [question, label] : labels_) {
+    const QString text = label->text();
+    label->clear();
+    label->setText(text);
+  }
 }
 
 void QuestionList::set_answers(const std::vector<Answer>& answers) {

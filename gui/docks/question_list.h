@@ -31,6 +31,7 @@ class QuestionList : public QWidget {
 
  private:
   void show_answer(Question question, const QString& answer, const QString& link);
+  void changeEvent(QEvent* event) override;
 
   std::map<Question, QLabel*> labels_;
   std::map<Question, int> ranks_;

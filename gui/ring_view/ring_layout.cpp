@@ -12,6 +12,9 @@ namespace ring::gui {
 namespace {
 
 constexpr double kRingRadius = 0.42;
+constexpr double kSharedRadius = 0.24;  ///< Of processors with several ranks each.
+/// On one host NICs stand beside the line from a processor to the switch, in parts of their pitch.
+constexpr double kBesideLine = 0.3;
 
 QPointF on_circle(double turn, double radius) {
   const double angle = (turn - 0.25) * 2 * std::numbers::pi;
@@ -25,6 +28,7 @@ class Placer {
   RingLayout place() {
     const auto& nodes = machine_.topology.nodes();
     layout_.nodes.resize(nodes.size());
+    layout_.shares_processors = static_cast<size_t>(ranks_) > machine_.processors.size();
     for (size_t i = 0; i < nodes.size(); ++i) {
       layout_.nodes[i] = {static_cast<int>(i), QPointF(0.5, 0.5)};
     }
@@ -51,10 +55,12 @@ class Placer {
     double slot = 0.5;
     for (size_t i = 0; i < count; ++i) {
       turn_[processors[i]] = slot / places;
-      layout_.nodes[static_cast<size_t>(processors[i])].at = on_circle(slot / places, kRingRadius);
+      layout_.nodes[static_cast<size_t>(processors[i])].at =
+          on_circle(slot / places, layout_.shares_processors ? kSharedRadius : kRingRadius);
       slot += host_of(processors[i]) != host_of(processors[(i + 1) % count]) ? 1.6 : 1;
     }
-    layout_.rank_radius = std::clamp(0.9 * std::numbers::pi * kRingRadius / places, 0.006, 0.036);
+    const double seats = layout_.shares_processors ? ranks_ : places;
+    layout_.rank_radius = std::clamp(0.9 * std::numbers::pi * kRingRadius / seats, 0.006, 0.036);
   }
 
   /// Mean direction of the processors of each host.
@@ -86,12 +92,15 @@ class Placer {
       const double middle = host < 0 || is_one_host ? 0 : turns.at(host);
       // Around the whole circle on one host; else within the sector of the host.
       const double span = host < 0 || is_one_host ? 1 : 0.7 / static_cast<double>(turns.size());
+      const bool is_beside =
+          is_one_host && (kind == NodeKind::kNic || kind == NodeKind::kPcieSwitch);
+      const double beside = is_beside ? kBesideLine / static_cast<double>(members.size()) : 0;
       for (size_t i = 0; i < members.size(); ++i) {
         const double place = (static_cast<double>(i) + 0.5) / static_cast<double>(members.size());
         const bool is_alone = members.size() == 1 && (host < 0 || is_one_host);
         layout_.nodes[static_cast<size_t>(members[i])].at =
             is_alone && radius < 0.1 ? QPointF(0.5, 0.5)
-                                     : on_circle(middle + (place - 0.5) * span, radius);
+                                     : on_circle(middle + (place - 0.5) * span + beside, radius);
       }
     }
   }
@@ -113,17 +122,12 @@ class Placer {
     return 0.3;
   }
 
-  /// Several ranks of one processor stand in a row towards the outside.
   void place_ranks() {
-    std::map<int, int> seen;
     for (int rank = 0; rank < ranks_; ++rank) {
-      const int node = processor_of(machine_, rank);
-      const QPointF at = layout_.nodes[static_cast<size_t>(node)].at;
-      const QPointF out = at - QPointF(0.5, 0.5);
-      const double length = std::hypot(out.x(), out.y());
-      const int before = seen[node]++;
-      const double step = length > 0 ? before * 1.4 * layout_.rank_radius / length : 0;
-      layout_.ranks.push_back(at - out * step);
+      const auto node = static_cast<size_t>(processor_of(machine_, rank));
+      layout_.ranks.push_back(layout_.shares_processors
+                                  ? on_circle((rank + 0.5) / ranks_, kRingRadius)
+                                  : layout_.nodes[node].at);
     }
   }
 

@@ -22,13 +22,15 @@ struct PlacedLink {
 struct RingLayout {
   std::vector<PlacedNode> nodes;  ///< By node number.
   std::vector<PlacedLink> links;
-  std::vector<QPointF> ranks;  ///< Where each rank stands: on its processor, or beside others.
+  std::vector<QPointF>
+      ranks;  ///< Where each rank stands: on its processor, unless those are shared.
   double rank_radius = 0.04;
+  bool shares_processors = false;  ///< There are more ranks than processors.
 };
 
 /// Processors stand on a circle in ring order, those of a host together. Switches and NICs of a
-/// host stand between its processors and the middle, what belongs to no host in the middle. Ranks
-/// beyond the processors stand beside those that they share one with.
+/// host stand between its processors and the middle, what belongs to no host in the middle. Where
+/// ranks share processors, the ranks stand on the circle and the processors within it.
 RingLayout lay_out_ring(const Machine& machine, int ranks);
 
 }  // namespace ring::gui

@@ -19,7 +19,9 @@ namespace ring::gui {
 namespace {
 
 constexpr double kCursorSteps = 200;  ///< Steps of the wheel from start to end of the run.
-constexpr int kMostLabels = 64;       ///< With more ranks, numbers would cover each other.
+/// A legend on one line has no room in less.
+constexpr int kLegendCharacters = 74;
+constexpr int kMostLabels = 64;  ///< With more ranks, numbers would cover each other.
 
 /// Grey over orange to vermilion: readable with any colour vision, and by width as well.
 QColor heat(double value) {
@@ -59,7 +61,8 @@ struct RingView::Frame {
 
   Frame(QSize picture, Theme theme, const QFontMetrics& metrics)
       : size(picture), colors(colors_of(theme)), text_height(metrics.height()) {
-    const double top = text_height * 3.2;
+    const bool is_narrow = size.width() < kLegendCharacters * metrics.averageCharWidth();
+    const double top = text_height * (is_narrow ? 4.4 : 3.2);
     const double side = std::max(50.0, std::min<double>(size.width(), size.height() - top - 8));
     square = QRectF((size.width() - side) / 2, top, side, side);
   }
@@ -195,6 +198,13 @@ void RingView::draw_links(QPainter& painter, const Frame& frame) const {
     painter.drawLine(frame.at(layout_.nodes[static_cast<size_t>(link.a)].at),
                      frame.at(layout_.nodes[static_cast<size_t>(link.b)].at));
   }
+  if (!layout_.shares_processors) return;
+  painter.setPen(QPen(frame.colors.faint, 1, Qt::DotLine));
+  for (size_t rank = 0; rank < layout_.ranks.size(); ++rank) {
+    const int node = processor_of(study_->plan->machine, static_cast<int>(rank));
+    painter.drawLine(frame.at(layout_.ranks[rank]),
+                     frame.at(layout_.nodes[static_cast<size_t>(node)].at));
+  }
 }
 
 void RingView::draw_hops(QPainter& painter, const Frame& frame) const {
@@ -238,9 +248,9 @@ void RingView::draw_nodes(QPainter& painter, const Frame& frame) const {
   const auto& nodes = study_->plan->machine.topology.nodes();
   for (const PlacedNode& placed : layout_.nodes) {
     const Node& node = nodes[static_cast<size_t>(placed.node)];
-    if (is_processor(node.kind)) continue;
+    if (is_processor(node.kind) && !layout_.shares_processors) continue;
     const QPointF at = frame.at(placed.at);
-    const QString name = short_name(node.kind);
+    const QString name = is_processor(node.kind) ? qt(node.name) : short_name(node.kind);
     const double width = painter.fontMetrics().horizontalAdvance(name) + 8;
     const bool is_crowded = nodes.size() > 160;
     painter.setPen(QPen(frame.colors.separator, 1));
@@ -287,7 +297,7 @@ void RingView::draw_legend(QPainter& painter, const Frame& frame) const {
   const QString low = is_use ? tr("hop idle") : tr("ample slack");
   const QString high = is_use ? tr("always busy") : tr("no slack");
   double x = 8;
-  const double y = metrics.height() + 12;
+  double y = metrics.height() + 12;
   painter.setPen(frame.colors.faint);
   const auto say = [&](const QString& text) {
     painter.setPen(frame.colors.faint);
@@ -301,6 +311,10 @@ void RingView::draw_legend(QPainter& painter, const Frame& frame) const {
   x += 68;
   say(high);
   x += 12;
+  if (frame.size.width() < kLegendCharacters * metrics.averageCharWidth()) {
+    x = 8;
+    y += metrics.height() + 3;
+  }
   const auto sample = [&](const QColor& fill, const QColor& edge, const QString& text) {
     painter.setBrush(fill);
     painter.setPen(QPen(edge, 2));

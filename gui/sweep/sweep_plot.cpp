@@ -29,7 +29,20 @@ QCPColorGradient viridis(const QColor& nan) {
 }
 
 constexpr size_t kMostLevelNames = 5;
-constexpr size_t kMostTicks = 9;
+constexpr size_t kFewestTicks = 3, kMostTicks = 9;
+/// Values that differ by less are of one colour: a share of the least, or of the run.
+constexpr double kSameTime = 0.02, kSameShare = 0.02;
+
+/// 1, 2 or 5 times a power of ten apart: a few between the ends.
+std::vector<double> even_ticks_between(double low, double high) {
+  std::vector<double> ticks;
+  if (!(high > low)) return ticks;
+  const double rough = (high - low) / 5;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  const double step = power * (rough <= 2 * power ? 2 : rough <= 5 * power ? 5 : 10);
+  for (double at = std::ceil(low / step) * step; at <= high; at += step) ticks.push_back(at);
+  return ticks;
+}
 
 /// 1, 2 and 5 times powers of ten; of many only 1 and 3, or 1.
 std::vector<double> time_ticks_between(double low_s, double high_s) {
@@ -44,7 +57,7 @@ std::vector<double> time_ticks_between(double low_s, double high_s) {
     }
     if (ticks.size() <= kMostTicks) break;
   }
-  return ticks;
+  return ticks.size() < kFewestTicks ? even_ticks_between(low_s, high_s) : ticks;
 }
 
 /// Powers of two; of many every second, every third ...
@@ -56,7 +69,28 @@ std::vector<double> byte_ticks_between(double low_log2, double high_log2) {
   for (int exponent = first; exponent <= last; exponent += every) {
     ticks.push_back(std::exp2(exponent));
   }
-  return ticks;
+  if (ticks.size() >= kFewestTicks) return ticks;
+  return even_ticks_between(std::exp2(low_log2), std::exp2(high_log2));
+}
+
+/// A list of who waits for whom can be long; its beginning tells enough.
+QString first_lines(const QString& text) {
+  constexpr qsizetype kMostLines = 5;
+  QStringList lines = text.split('\n');
+  if (lines.size() <= kMostLines) return text;
+  lines = lines.first(kMostLines - 1);
+  lines.push_back(SweepPlot::tr("  and so on"));
+  return lines.join('\n');
+}
+
+const QString kCaptionName = QStringLiteral("caption");
+
+/// Every line cut to the width.
+QString elided(const std::string& text, int width, const QFont& font) {
+  const QFontMetrics metrics(font);
+  QStringList lines = qt(text).split('\n');
+  for (QString& line : lines) line = metrics.elidedText(line, Qt::ElideMiddle, width - 12);
+  return lines.join('\n');
 }
 
 int depth_of(const CandidateResult& result) { return result.candidate.tuning.pipeline_depth; }
@@ -86,13 +120,21 @@ SweepPlot::SweepPlot(QWidget* parent) : QWidget(parent), plot_(new QCustomPlot(t
   plot_->setMouseTracking(true);
   plot_->installEventFilter(this);
   setAccessibleName(tr("Sweep"));
-  setMinimumSize(320, 240);
+  setMinimumSize(240, 200);
   rebuild();
 }
 
 void SweepPlot::set_results(SweepResults results) {
   results_ = std::move(results);
   marked_.reset();
+  if (current_ >= results_.points.size()) current_.reset();
+  rebuild();
+}
+
+void SweepPlot::set_current(std::optional<size_t> point) {
+  if (point && *point >= results_.points.size()) point.reset();
+  if (point == current_) return;
+  current_ = point;
   rebuild();
 }
 
@@ -134,7 +176,7 @@ void SweepPlot::rebuild() {
       build_bars();
       break;
   }
-  if (marked_) outline(*marked_);
+  outline_points();
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
@@ -184,7 +226,8 @@ void SweepPlot::show_caption() {
   item->position->setType(QCPItemPosition::ptViewportRatio);
   item->position->setCoords(0.5, 0);
   item->setPositionAlignment(Qt::AlignHCenter | Qt::AlignTop);
-  item->setText(qt(results_.caption));
+  item->setObjectName(kCaptionName);
+  item->setText(elided(results_.caption, plot_->width(), font()));
   item->setColor(colors_of(theme_).faint);
   item->setFont(font());
   item->setPadding(QMargins(0, 5, 0, 0));
@@ -192,16 +235,30 @@ void SweepPlot::show_caption() {
   plot_->axisRect()->setMinimumMargins(QMargins(15, 2 * fontMetrics().height() + 14, 15, 15));
 }
 
-void SweepPlot::add_text(double x, double y, const QString& text, const QColor& color) {
+/// Above a point, and beside the line that leads to it.
+void SweepPlot::add_value(QPointF at, const QString& text, const QColor& color) {
+  QCPItemText* item = add_text(at.x(), at.y(), text, color);
+  item->setPositionAlignment(Qt::AlignHCenter | Qt::AlignBottom);
+  item->setPadding(QMargins(0, 0, 0, 9));
+}
+
+QCPItemText* SweepPlot::add_text(double x, double y, const QString& text, const QColor& color) {
   auto* item = new QCPItemText(plot_);
   item->position->setCoords(x, y);
   item->setText(text);
   item->setColor(color);
   item->setFont(font());
   item->setClipToAxisRect(false);
+  return item;
 }
 
-void SweepPlot::outline(size_t point) {
+/// The point of the scenario; and dotted, the one that the keys are at.
+void SweepPlot::outline_points() {
+  if (current_) outline(*current_, Qt::SolidLine);
+  if (marked_ && marked_ != current_) outline(*marked_, Qt::DotLine);
+}
+
+void SweepPlot::outline(size_t point, Qt::PenStyle style) {
   auto* item = new QCPItemRect(plot_);
   const QPointF at = places_[point];
   if (results_.kind == SweepKind::kBlockDepth) {
@@ -214,7 +271,7 @@ void SweepPlot::outline(size_t point) {
     item->topLeft->setCoords(x - 7, y - 7);
     item->bottomRight->setCoords(x + 7, y + 7);
   }
-  item->setPen(QPen(critical_color(), 2));
+  item->setPen(QPen(critical_color(), 2, style));
   item->setBrush(Qt::NoBrush);
 }
 
@@ -253,7 +310,11 @@ void SweepPlot::build_heat_map() {
                       : QCPRange(*number, *number);
     has_value = true;
   }
-  if (range.upper <= range.lower) range.upper = range.lower + 1e-9;
+  // Noise of the last digit must not look like a difference.
+  const double least = value_ == CandidateValue::kTime || value_ == CandidateValue::kMemory
+                           ? range.lower * kSameTime
+                           : kSameShare;
+  range.upper = std::max(range.upper, range.lower + std::max(least, 1e-9));
   map->setDataRange(range);
   plot_->xAxis->setTicker(blocks);
   QSharedPointer<QCPAxisTickerText> depths(new QCPAxisTickerText);
@@ -269,7 +330,7 @@ void SweepPlot::build_heat_map() {
   for (size_t i = 0; i < points.size(); ++i) {
     const auto number = value_of(points[i], value_);
     QString text = number ? qt(value_text(value_, *number)) : QString();
-    if (!number) text = points[i].point.error.empty() ? tr("…") : tr("not possible");
+    if (!number) text = points[i].point.error.empty() ? tr("…") : tr("not\npossible");
     if (number && !points[i].point.fits) text += tr("\ntoo large");
     if (number && value_ == CandidateValue::kExposedShare && *number <= kHidesBelow) {
       text += tr("\nhides");
@@ -284,10 +345,6 @@ void SweepPlot::build_heat_map() {
              !number        ? colors.faint
              : share > 0.55 ? QColor(Qt::black)
                             : QColor(Qt::white));
-    const bool is_current =
-        points[i].candidate.tuning.block_tokens == results_.current.block_tokens &&
-        depth_of(points[i]) == results_.current.pipeline_depth;
-    if (is_current) outline(i);
   }
 }
 
@@ -358,6 +415,8 @@ void SweepPlot::build_lines() {
     if (!results_.points[i].point.is_done) {
       places_[i].setY(plot_->yAxis->range().lower);
       add_text(places_[i].x(), plot_->yAxis->range().center(), tr("not\npossible"), colors.faint);
+    } else if (const auto number = value_of(results_.points[i], value_)) {
+      add_value(places_[i], qt(value_text(value_, *number)), colors.text);
     }
   }
 }
@@ -422,6 +481,8 @@ void SweepPlot::draw_on(QPaintDevice& device, QSize size, bool is_vector,
                         std::optional<Theme> theme) {
   const Theme before = theme_;
   if (theme && *theme != theme_) set_theme(*theme);
+  auto* caption = plot_->findChild<QCPItemText*>(kCaptionName);
+  if (caption != nullptr) caption->setText(elided(results_.caption, size.width(), font()));
   plot_->replot(QCustomPlot::rpImmediateRefresh);
   QCPPainter painter;
   if (painter.begin(&device)) {
@@ -431,7 +492,8 @@ void SweepPlot::draw_on(QPaintDevice& device, QSize size, bool is_vector,
     plot_->toPainter(&painter, size.width(), size.height());
     painter.end();
   }
-  if (before != theme_) set_theme(before);
+  if (before != theme_) return set_theme(before);
+  if (caption != nullptr) caption->setText(elided(results_.caption, plot_->width(), font()));
 }
 
 QPointF SweepPlot::position_of(size_t point) const {
@@ -458,7 +520,7 @@ std::optional<size_t> SweepPlot::point_at(QPointF position) const {
 QString SweepPlot::point_text(size_t point) const {
   const CandidateResult& result = results_.points[point];
   QString text = qt(describe(result.candidate.tuning));
-  if (!result.point.is_done) return text + "\n" + qt(result.point.error);
+  if (!result.point.is_done) return text + "\n" + first_lines(qt(result.point.error));
   for (const CandidateValue value : kCandidateValues) {
     text += QStringLiteral("\n%1: %2")
                 .arg(qt(std::string(name(value))), qt(value_text(value, *value_of(result, value))));
@@ -474,6 +536,11 @@ void SweepPlot::mark(std::optional<size_t> point) {
 
 bool SweepPlot::eventFilter(QObject* watched, QEvent* event) {
   if (watched != plot_) return QWidget::eventFilter(watched, event);
+  if (event->type() == QEvent::Resize) {
+    auto* caption = plot_->findChild<QCPItemText*>(kCaptionName);
+    if (caption != nullptr) caption->setText(elided(results_.caption, plot_->width(), font()));
+    return false;
+  }
   if (event->type() == QEvent::MouseButtonPress) {
     setFocus(Qt::MouseFocusReason);
     const auto* mouse = static_cast<QMouseEvent*>(event);

@@ -9,6 +9,7 @@
 #include "gui/paint/theme.h"
 #include "sim/candidates.h"
 
+class QCPItemText;
 class QCustomPlot;
 class QPaintDevice;
 
@@ -21,7 +22,6 @@ QString title(SweepKind kind);
 
 struct SweepResults {
   SweepKind kind = SweepKind::kBlockDepth;
-  Tuning current;       ///< Of the scenario that was swept.
   std::string caption;  ///< What was swept, in words.
   std::vector<CandidateResult> points;
 };
@@ -37,6 +37,9 @@ class SweepPlot : public QWidget {
   const SweepResults& results() const { return results_; }
   void set_value(CandidateValue value);
   CandidateValue value() const { return value_; }
+  /// The point that the scenario is at now, if any.
+  void set_current(std::optional<size_t> point);
+  std::optional<size_t> current() const { return current_; }
   void set_theme(Theme theme);
 
   /// Draws what is shown onto a picture, an SVG or a PDF of the given size.
@@ -61,8 +64,10 @@ class SweepPlot : public QWidget {
   void build_bars();
   void apply_theme();
   void show_caption();
-  void add_text(double x, double y, const QString& text, const QColor& color);
-  void outline(size_t point);
+  QCPItemText* add_text(double x, double y, const QString& text, const QColor& color);
+  void add_value(QPointF at, const QString& text, const QColor& color);
+  void outline(size_t point, Qt::PenStyle style);
+  void outline_points();
   void set_y_ticks(double low, double high);
   double plotted(double number) const;
   bool is_logarithmic() const;
@@ -75,7 +80,7 @@ class SweepPlot : public QWidget {
   Theme theme_ = Theme::kLight;
   QCustomPlot* plot_;
   std::vector<QPointF> places_;  ///< Of every point, in the coordinates of the plot.
-  std::optional<size_t> marked_;
+  std::optional<size_t> current_, marked_;
 };
 
 }  // namespace ring::gui

@@ -25,6 +25,25 @@ std::string caption_of(const Scenario& scenario) {
          (scenario.machine.empty() ? "this machine" : scenario.machine);
 }
 
+/// Moves a scenario to a point of a sweep; what is not swept stays as it is.
+void vary(Scenario& scenario, SweepKind kind, const Candidate& to) {
+  switch (kind) {
+    case SweepKind::kBlockDepth:
+      scenario.tuning.block_tokens = to.tuning.block_tokens;
+      scenario.tuning.pipeline_depth = to.tuning.pipeline_depth;
+      return;
+    case SweepKind::kSeqLen:
+      scenario.problem = with_seq_len(scenario.problem, to.problem.seq_len());
+      return;
+    case SweepKind::kRingSize:
+      scenario.tuning.ranks = to.tuning.ranks;
+      return;
+    case SweepKind::kStrategies:
+      scenario.tuning.strategy = to.tuning.strategy;
+      return;
+  }
+}
+
 CandidateOptions options_for(SweepKind kind, const Scenario& scenario) {
   CandidateOptions options;
   options.simulation = simulation_options(scenario);
@@ -76,16 +95,19 @@ SweepTab::SweepTab(Workspace& workspace, QWidget* parent)
   };
   add(tr("Sweep over"), kinds_);
   add(tr("Show"), values_);
-  row->addWidget(run_);
-  row->addWidget(cancel_);
-  row->addWidget(progress_, 1);
-  row->addWidget(note_, 2);
+  row->addStretch(1);
+  auto* second = new QHBoxLayout;
+  second->addWidget(run_);
+  second->addWidget(cancel_);
+  second->addWidget(progress_, 1);
+  second->addWidget(note_, 2);
   progress_->setAccessibleName(tr("Progress of the sweep"));
   progress_->setMaximumHeight(run_->sizeHint().height());
   note_->setWordWrap(true);
   progress_->hide();
   cancel_->hide();
   column->addLayout(row);
+  column->addLayout(second);
   column->addWidget(plot_, 1);
 
   connect(kinds_, &QComboBox::activated, this, [this] { run(); });
@@ -117,13 +139,13 @@ void SweepTab::set_value(CandidateValue value) {
 
 void SweepTab::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  if (!is_shown_once_) run();
+  if (!is_shown_once_ || (is_stale() && !task_.is_running())) run();
 }
 
 void SweepTab::run() {
   is_shown_once_ = true;
   swept_ = workspace_.scenario();
-  results_ = {kind(), swept_.tuning, caption_of(swept_), {}};
+  results_ = {kind(), caption_of(swept_), {}};
   arrived_ = 0;
   note_->clear();
   std::vector<Candidate> candidates;
@@ -136,6 +158,7 @@ void SweepTab::run() {
   }
   for (const Candidate& candidate : candidates) results_.points.push_back({candidate, {}, {}});
   plot_->set_results(results_);
+  plot_->set_current(point_now());
   progress_->setRange(0, static_cast<int>(results_.points.size()));
   task_.start(tr("Sweeping"), [this, candidates = std::move(candidates), kind = kind(),
                                scenario = swept_](const TaskContext& context) {
@@ -159,14 +182,30 @@ void SweepTab::show_point(size_t index, const CandidateResult& result) {
   if (arrived_ % every == 0) plot_->set_results(results_);
 }
 
-void SweepTab::show_staleness() {
-  if (results_.points.empty() || task_.is_running()) return;
-  Scenario now = workspace_.scenario();
-  if (results_.kind == SweepKind::kBlockDepth) {
-    now.tuning.block_tokens = swept_.tuning.block_tokens;
-    now.tuning.pipeline_depth = swept_.tuning.pipeline_depth;
+std::optional<size_t> SweepTab::point_now() const {
+  const Scenario& now = workspace_.scenario();
+  for (size_t i = 0; i < results_.points.size(); ++i) {
+    Scenario there = swept_;
+    vary(there, results_.kind, results_.points[i].candidate);
+    if (is_same(now, there)) return i;
   }
-  if (!is_same(now, swept_)) {
+  return std::nullopt;
+}
+
+/// Values of what is swept that lie between the points do not make the others wrong.
+bool SweepTab::is_stale() const {
+  if (results_.points.empty()) return false;
+  Scenario now = workspace_.scenario();
+  vary(now, results_.kind, results_.points.front().candidate);
+  Scenario then = swept_;
+  vary(then, results_.kind, results_.points.front().candidate);
+  return !is_same(now, then);
+}
+
+void SweepTab::show_staleness() {
+  plot_->set_current(point_now());
+  if (results_.points.empty() || task_.is_running()) return;
+  if (is_stale()) {
     note_->setText(tr("The scenario has changed since: sweep again."));
     return;
   }
@@ -178,10 +217,7 @@ void SweepTab::load(size_t point) {
   if (point >= results_.points.size()) return;
   const Candidate& candidate = results_.points[point].candidate;
   workspace_.edit(
-      [&candidate](Scenario& scenario) {
-        scenario.tuning = candidate.tuning;
-        scenario.problem = candidate.problem;
-      },
+      [&candidate, kind = results_.kind](Scenario& scenario) { vary(scenario, kind, candidate); },
       tr("point of the sweep"));
 }
 

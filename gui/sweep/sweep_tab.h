@@ -44,6 +44,9 @@ class SweepTab : public QWidget {
  private:
   void show_point(size_t index, const CandidateResult& result);
   void show_staleness();
+  /// The point of the sweep that the scenario is at; none when it is another scenario.
+  std::optional<size_t> point_now() const;
+  bool is_stale() const;
   void load(size_t point);
 
   Workspace& workspace_;

@@ -7,49 +7,15 @@
 #include "core/time_ticks.h"
 #include "gui/paint/hatch.h"
 #include "gui/paint/text.h"
+#include "gui/timeline/timeline_header.h"
 #include "gui/timeline/timeline_painter.h"
 
 namespace ring::gui {
 namespace {
 
-constexpr int kPad = 8;
+constexpr int kPad = static_cast<int>(kHeaderPad);
 /// Ticks stand about so many widths of a digit apart.
 constexpr int kTickDigits = 14;
-
-struct LegendEntry {
-  QString label;
-  QColor color;
-  enum Look { kSolid, kWait, kHatched, kFrame } look = kSolid;
-};
-
-std::vector<LegendEntry> legend_of(const TimelineScene& scene, const ThemeColors& colors) {
-  std::vector<LegendEntry> entries;
-  uint32_t classes = 0;
-  bool has_path = false;
-  int shown = 0;
-  for (const auto origin : {TimelineOrigin::kMeasured, TimelineOrigin::kPredicted}) {
-    const ModelRun* run = scene.model->run(origin);
-    if (run == nullptr || !shows(scene.layout->mode(), origin)) continue;
-    classes |= run->classes;
-    has_path = has_path || run->has_critical_path;
-    ++shown;
-  }
-  for (BarClass c = 0; c < kWaitClass; ++c) {
-    const auto kind = static_cast<OpKind>(c);
-    if ((classes >> c & 1U) != 0) entries.push_back({qt(name(kind)), op_color(kind)});
-  }
-  if ((classes >> kWaitClass & 1U) != 0) {
-    entries.push_back({QStringLiteral("wait"), wait_color(), LegendEntry::kWait});
-  }
-  if (has_path) {
-    entries.push_back({QStringLiteral("critical path"), critical_color(), LegendEntry::kFrame});
-  }
-  if (shown > 1) entries.push_back({QStringLiteral("measured"), colors.faint});
-  if (shows(scene.layout->mode(), TimelineOrigin::kPredicted) && scene.model->predicted) {
-    entries.push_back({QStringLiteral("predicted"), colors.faint, LegendEntry::kHatched});
-  }
-  return entries;
-}
 
 void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
                  const QColor& ground) {
@@ -81,51 +47,38 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
 void TimelinePainter::paint_header(QPainter& painter) {
   const QRect area = geometry_.header;
   painter.fillRect(area, colors_.panel);
-  QString text;
-  const auto add = [&](const ModelRun& run, const QString& which) {
-    if (!text.isEmpty()) text += QStringLiteral("   ");
-    text += which + QLatin1Char(' ') + qt(format_time(run.makespan_ps));
-    if (!run.timeline().is_complete) text += QStringLiteral(" (incomplete)");
-  };
-  const TimelineModel& model = *scene_.model;
-  if (model.measured) add(*model.measured, QStringLiteral("measured"));
-  if (model.predicted) add(*model.predicted, QStringLiteral("predicted"));
-  if (model.measured && model.predicted && model.pairs.mismatch().empty() &&
-      model.measured->makespan_ps > 0) {
-    const double off = static_cast<double>(model.predicted->makespan_ps) /
-                           static_cast<double>(model.measured->makespan_ps) -
-                       1;
-    text += QStringLiteral("   prediction off by %1%2 %")
-                .arg(off < 0 ? QStringLiteral("−") : QStringLiteral("+"))
-                .arg(100 * std::abs(off), 0, 'f', 1);
-  }
+  const QString text = header_text(*scene_.model);
   painter.setPen(colors_.text);
-  const double width = font_.horizontalAdvance(text);
-  const QRectF box(kPad, area.top(), area.width() - 2.0 * kPad, area.height());
+  const QRectF box(kPad, area.top(), area.width() - 2.0 * kPad, geometry_.header_line);
   painter.drawText(box, Qt::AlignVCenter | Qt::AlignLeft,
                    font_.elidedText(text, Qt::ElideRight, box.width()));
-  paint_legend(painter, kPad + width + 3.0 * kPad);
+  paint_legend(painter);
 }
 
-void TimelinePainter::paint_legend(QPainter& painter, double left) {
+/// Right of the text, or below it in lines from the left.
+void TimelinePainter::paint_legend(QPainter& painter) {
   const QRect area = geometry_.header;
-  const std::vector<LegendEntry> entries = legend_of(scene_, colors_);
-  const double swatch = std::max(10.0, font_.ascent() - 1);
-  double width = 0;
+  const std::vector<LegendEntry> entries = legend_of(*scene_.model, scene_.layout->mode(), colors_);
+  const double swatch = swatch_width(font_), height = std::min(swatch, 12.0);
+  const bool is_below = scene_.header_lines > 1;
+  double width = -kEntryGap;
+  for (const LegendEntry& entry : entries) width += entry_width(entry, font_) + kEntryGap;
+  double x = is_below ? kPad : std::max<double>(kPad, area.right() - kPad - width);
+  const double line = font_.height() + kLegendGap;
+  double top = is_below ? area.top() + geometry_.header_line - kLegendGap / 2.0 : area.top();
+  const double tall = is_below ? line : geometry_.header_line;
   for (const LegendEntry& entry : entries) {
-    width += swatch + 5 + font_.horizontalAdvance(entry.label) + 14;
-  }
-  double x = std::max(left, area.right() - kPad - width + 14);
-  for (const LegendEntry& entry : entries) {
-    const double text_width = font_.horizontalAdvance(entry.label);
-    if (x + swatch + 5 + text_width > area.right() - 2) return;
-    const double height = std::min(swatch, 12.0);
-    draw_swatch(painter, QRectF(x, area.center().y() - height / 2 + 0.5, swatch, height), entry,
-                colors_.panel);
+    const double wide = entry_width(entry, font_);
+    if (is_below && x > kPad && x + wide > area.width() - kPad) {
+      x = kPad;
+      top += line;
+    }
+    draw_swatch(painter, QRectF(x, std::floor(top + tall / 2) - height / 2 + 0.5, swatch, height),
+                entry, colors_.panel);
     painter.setPen(colors_.faint);
-    painter.drawText(QRectF(x + swatch + 5, area.top(), text_width + 2, area.height()),
+    painter.drawText(QRectF(x + swatch + kSwatchGap, top, wide, tall),
                      Qt::AlignVCenter | Qt::AlignLeft, entry.label);
-    x += swatch + 5 + text_width + 14;
+    x += wide + kEntryGap;
   }
 }
 

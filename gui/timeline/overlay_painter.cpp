@@ -174,9 +174,15 @@ void TimelinePainter::paint_flows(QPainter& painter) {
                    QStringLiteral("%1 more arrows").arg(left_out));
 }
 
+/// At the line of the mark, or beside a time that stands there.
 QRectF TimelinePainter::mark_flag(const TimelineMark& mark) const {
-  return QRectF(std::floor(scale_.x_of(mark.at_ps)) + 0.5, geometry_.ruler.top() + 1,
-                font_.horizontalAdvance(mark.label) + 8, font_.height());
+  QRectF flag(std::floor(scale_.x_of(mark.at_ps)) + 0.5, geometry_.ruler.top() + 1,
+              font_.horizontalAdvance(mark.label) + 8, font_.height());
+  const auto pointer = pointer_flag(), cursor = cursor_flag();
+  for (const auto& time : {pointer, cursor, pointer}) {
+    if (time && time->intersects(flag)) flag.moveLeft(time->right() + 1);
+  }
+  return flag;
 }
 
 QRectF TimelinePainter::time_flag(double x, const QString& text) const {
@@ -185,6 +191,29 @@ QRectF TimelinePainter::time_flag(double x, const QString& text) const {
       std::clamp(x - width / 2, static_cast<double>(geometry_.ruler.left()),
                  std::max<double>(geometry_.ruler.left(), geometry_.ruler.right() + 1 - width));
   return QRectF(left, geometry_.ruler.bottom() - font_.height() - 1, width, font_.height() + 2);
+}
+
+std::optional<QRectF> TimelinePainter::cursor_flag() const {
+  if (!scene_.cursor_ps) return std::nullopt;
+  const double x = scale_.x_of(*scene_.cursor_ps);
+  if (x < geometry_.plot.left() || x > geometry_.plot.right() + 1) return std::nullopt;
+  return time_flag(x, time_text(static_cast<double>(*scene_.cursor_ps)));
+}
+
+/// Beside that of the cursor where both would be at one place.
+std::optional<QRectF> TimelinePainter::pointer_flag() const {
+  if (!scene_.pointer || !geometry_.plot.contains(scene_.pointer->toPoint())) return std::nullopt;
+  QRectF flag = time_flag(scene_.pointer->x(), time_text(scale_.time_at(scene_.pointer->x())));
+  const auto cursor = cursor_flag();
+  if (!cursor || !cursor->intersects(flag)) return flag;
+  const bool is_right = flag.center().x() >= cursor->center().x();
+  const bool has_room = cursor->right() + 1 + flag.width() <= geometry_.ruler.right() + 1;
+  if (is_right && has_room) {
+    flag.moveLeft(cursor->right() + 1);
+  } else {
+    flag.moveRight(cursor->left() - 1);
+  }
+  return flag;
 }
 
 /// The length of the selected range, over its middle.
@@ -203,15 +232,8 @@ std::vector<QRectF> TimelinePainter::ruler_flags() const {
   std::vector<QRectF> flags;
   if (const auto flag = area_flag()) flags.push_back(flag->first);
   for (const TimelineMark& mark : scene_.marks) flags.push_back(mark_flag(mark));
-  if (scene_.pointer && geometry_.plot.contains(scene_.pointer->toPoint())) {
-    flags.push_back(time_flag(scene_.pointer->x(), time_text(scale_.time_at(scene_.pointer->x()))));
-  }
-  if (scene_.cursor_ps) {
-    const double x = scale_.x_of(*scene_.cursor_ps);
-    if (x >= geometry_.plot.left() && x <= geometry_.plot.right() + 1) {
-      flags.push_back(time_flag(x, time_text(static_cast<double>(*scene_.cursor_ps))));
-    }
-  }
+  if (const auto flag = pointer_flag()) flags.push_back(*flag);
+  if (const auto flag = cursor_flag()) flags.push_back(*flag);
   return flags;
 }
 
@@ -220,8 +242,8 @@ void TimelinePainter::paint_marks(QPainter& painter) {
     const QRectF flag = mark_flag(mark);
     if (flag.right() < geometry_.plot.left() || flag.left() > geometry_.plot.right() + 1) continue;
     painter.setPen(QPen(colors_.mark, 1));
-    painter.drawLine(QPointF(flag.left(), geometry_.ruler.top() + 2),
-                     QPointF(flag.left(), geometry_.plot.bottom()));
+    const double x = std::floor(scale_.x_of(mark.at_ps)) + 0.5;
+    painter.drawLine(QPointF(x, geometry_.ruler.top() + 2), QPointF(x, geometry_.plot.bottom()));
     painter.fillRect(flag, colors_.mark);
     painter.setPen(readable_on(colors_.mark));
     painter.drawText(flag, Qt::AlignCenter, mark.label);
@@ -234,22 +256,23 @@ void TimelinePainter::paint_cursor(QPainter& painter) {
     painter.setPen(colors_.text);
     painter.drawText(flag->first, Qt::AlignCenter, flag->second);
   }
-  const auto draw = [&](double at, double at_ps, const QColor& color, Qt::PenStyle style) {
+  const auto draw = [&](double at, double at_ps, const QRectF& flag, const QColor& color,
+                        Qt::PenStyle style) {
     const double x = std::floor(at) + 0.5;
     painter.setPen(QPen(color, 1, style));
     painter.drawLine(QPointF(x, geometry_.plot.top()), QPointF(x, geometry_.plot.bottom()));
-    const QString text = time_text(at_ps);
-    painter.fillRect(time_flag(at, text), color);
+    painter.fillRect(flag, color);
     painter.setPen(readable_on(color));
-    painter.drawText(time_flag(at, text), Qt::AlignCenter, text);
+    painter.drawText(flag, Qt::AlignCenter, time_text(at_ps));
   };
-  if (scene_.pointer && geometry_.plot.contains(scene_.pointer->toPoint())) {
-    draw(scene_.pointer->x(), scale_.time_at(scene_.pointer->x()), colors_.faint, Qt::DotLine);
+  if (const auto flag = pointer_flag()) {
+    draw(scene_.pointer->x(), scale_.time_at(scene_.pointer->x()), *flag, colors_.faint,
+         Qt::DotLine);
   }
-  if (!scene_.cursor_ps) return;
-  const double x = scale_.x_of(*scene_.cursor_ps);
-  if (x < geometry_.plot.left() || x > geometry_.plot.right() + 1) return;
-  draw(x, static_cast<double>(*scene_.cursor_ps), colors_.accent, Qt::SolidLine);
+  if (const auto flag = cursor_flag()) {
+    draw(scale_.x_of(*scene_.cursor_ps), static_cast<double>(*scene_.cursor_ps), *flag,
+         colors_.accent, Qt::SolidLine);
+  }
 }
 
 }  // namespace ring::gui

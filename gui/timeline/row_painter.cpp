@@ -198,7 +198,8 @@ void TimelinePainter::fill_line(const LayoutRow& row, TimelineOrigin origin,
     cache_.strip.add_bars(runs, lines, colors, look, phase);
     if (is_labelled) fill_labels(runs, label_lines, origin, colors);
   }
-  if (bars.critical.bars().empty()) return;
+  // Among faded bars the path would stand out more than what was found.
+  if (bars.critical.bars().empty() || scene_.hits != nullptr) return;
   fold(bars.critical);
   cache_.strip.add_outline(runs, lines, colors.critical);
 }

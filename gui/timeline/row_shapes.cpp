@@ -123,7 +123,7 @@ void TimelinePainter::draw_line_shapes(QPainter& painter, const LayoutRow& row,
     painter.drawText(box, Qt::AlignCenter, label);
   }
   painter.setFont(style_.font);
-  if (bars.critical.bars().empty()) return;
+  if (bars.critical.bars().empty() || scene_.hits != nullptr) return;
   fold(bars.critical);
   QPainterPath frames, lines;
   for (const PixelRun& pixels : runs) {

@@ -5,18 +5,28 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QVBoxLayout>
 
 namespace ring::gui {
 
 SearchBar::SearchBar(QWidget* parent)
-    : QFrame(parent), line_(new QLineEdit(this)), answer_(new QLabel(this)) {
+    : QFrame(parent),
+      line_(new QLineEdit(this)),
+      answer_(new QLabel(this)),
+      fault_(new QLabel(this)) {
   setObjectName(QStringLiteral("timeline_search"));
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
-  auto* const row = new QHBoxLayout(this);
-  row->setContentsMargins(6, 4, 6, 4);
+  auto* const column = new QVBoxLayout(this);
+  column->setContentsMargins(6, 4, 6, 4);
+  auto* const row = new QHBoxLayout;
+  column->addLayout(row);
   row->addWidget(line_, 1);
   row->addWidget(answer_);
+  // What is wrong can be a sentence.
+  column->addWidget(fault_);
+  fault_->setAccessibleName(QStringLiteral("What is wrong with the search"));
+  fault_->hide();
   line_->setPlaceholderText(QStringLiteral("attend kv 3 >2ms"));
   line_->setAccessibleName(QStringLiteral("Search the timeline"));
   line_->setToolTip(
@@ -42,12 +52,11 @@ void SearchBar::set_text(const QString& text) {
 }
 
 void SearchBar::set_answer(const QString& answer, bool is_error) {
-  const QFontMetrics metrics(answer_->font());
-  answer_->setText(metrics.elidedText(answer, Qt::ElideRight, 42 * metrics.averageCharWidth()));
-  answer_->setToolTip(answer);
-  QFont font = answer_->font();
-  font.setItalic(is_error);
-  answer_->setFont(font);
+  answer_->setText(is_error ? QString() : answer);
+  const QFontMetrics metrics(fault_->font());
+  fault_->setText(metrics.elidedText(answer, Qt::ElideRight, 80 * metrics.averageCharWidth()));
+  fault_->setToolTip(answer);
+  fault_->setVisible(is_error);
   adjustSize();
 }
 

@@ -29,6 +29,7 @@ class SearchBar : public QFrame {
  private:
   QLineEdit* line_;
   QLabel* answer_;
+  QLabel* fault_;
 };
 
 }  // namespace ring::gui

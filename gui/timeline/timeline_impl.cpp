@@ -4,6 +4,8 @@
 #include <QSignalBlocker>
 #include <algorithm>
 
+#include "gui/timeline/timeline_header.h"
+
 namespace ring::gui {
 
 TimelineView::Impl::Impl(TimelineView& owner)
@@ -38,7 +40,7 @@ QSize TimelineView::Impl::picture_size() const {
 }
 
 ViewGeometry TimelineView::Impl::geometry() const {
-  return ViewGeometry(picture_size(), gutter, layout.metrics().bar);
+  return ViewGeometry(picture_size(), gutter, layout.metrics().bar, header_lines);
 }
 
 TimeScale TimelineView::Impl::scale() const {
@@ -52,6 +54,7 @@ int TimelineView::Impl::most_scroll() const {
 }
 
 void TimelineView::Impl::place_children() {
+  header_lines = ring::gui::header_lines(model.get(), mode, view.font(), view.width());
   const QRect plot = geometry().plot;
   const bool is_needed = layout.height() > plot.height();
   scroll_bar->setVisible(is_needed);
@@ -90,6 +93,7 @@ TimelineScene TimelineView::Impl::scene() const {
   scene.to_ps = range.to_ps();
   scene.scroll_y = scroll_y;
   scene.gutter = gutter;
+  scene.header_lines = header_lines;
   scene.hovered = hovered;
   scene.selected = selected;
   scene.area = area;

@@ -78,6 +78,7 @@ class TimelineView::Impl {
   TimelineLayout layout;
   uint64_t layouts = 0;  ///< How many were made.
   int gutter = 100;
+  int header_lines = 1;
   ViewRange range;
   int scroll_y = 0;
   std::optional<Picoseconds> cursor_ps;

@@ -179,11 +179,12 @@ std::optional<int> TimelineLayout::row_of(const TimelineModel& model, SliceRef s
   return row;
 }
 
-ViewGeometry::ViewGeometry(QSize size, int gutter_width, int font_height) {
+ViewGeometry::ViewGeometry(QSize size, int gutter_width, int font_height, int header_lines) {
   const int width = size.width();
-  const int gutter_w = std::min(gutter_width, width / 3);
+  const int gutter_w = std::min(gutter_width, width / 2);
   int y = 0;
-  header = QRect(0, y, width, font_height + 10);
+  header_line = font_height + 10;
+  header = QRect(0, y, width, header_line + (header_lines - 1) * (font_height + kLegendGap));
   y += header.height();
   minimap = QRect(gutter_w, y + 2, std::max(1, width - gutter_w), 2 * font_height);
   y += minimap.height() + 4;

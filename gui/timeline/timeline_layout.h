@@ -89,13 +89,17 @@ class TimelineLayout {
 /// Whether the mode shows the run.
 bool shows(LayoutMode mode, TimelineOrigin origin);
 
+/// Between the lines of a legend.
+inline constexpr int kLegendGap = 4;
+
 /// Where the parts of the view lie, in units of the widget.
 struct ViewGeometry {
   ViewGeometry() = default;
   /// `gutter` is the width of the row names.
-  ViewGeometry(QSize size, int gutter, int font_height);
-  QRect header;   ///< Name, times, legend.
-  QRect minimap;  ///< The whole run; without the gutter.
+  ViewGeometry(QSize size, int gutter, int font_height, int header_lines = 1);
+  QRect header;         ///< Name, times, legend.
+  int header_line = 0;  ///< Height of its first line.
+  QRect minimap;        ///< The whole run; without the gutter.
   QRect ruler;
   QRect gutter;  ///< Row names.
   QRect plot;    ///< Bars and curves.

@@ -41,7 +41,8 @@ TimelinePainter::TimelinePainter(const TimelineScene& scene, QSize size, const P
       colors_(colors_of(style.theme)),
       font_(style.font),
       geometry_(size, scene.gutter,
-                scene.layout != nullptr ? scene.layout->metrics().bar : RowMetrics().bar),
+                scene.layout != nullptr ? scene.layout->metrics().bar : RowMetrics().bar,
+                scene.header_lines),
       scale_(scene.from_ps, scene.to_ps, geometry_.plot.left(), geometry_.plot.width()),
       columns_(
           std::max(1, static_cast<int>(std::lround(geometry_.plot.width() * style.pixel_ratio)))),
@@ -74,14 +75,15 @@ void TimelinePainter::paint(QPainter& painter) {
 
 /// What all parts depend on.
 QString TimelinePainter::part_key() const {
-  return QStringLiteral("%1 %2 %3 %4x%5 %6 %7")
+  return QStringLiteral("%1 %2 %3 %4x%5 %6 %7 %8")
       .arg(scene_.layout->version())
       .arg(static_cast<int>(scene_.layout->mode()))
       .arg(static_cast<int>(style_.theme))
       .arg(size_.width())
       .arg(size_.height())
       .arg(style_.pixel_ratio)
-      .arg(style_.font.key());
+      .arg(style_.font.key())
+      .arg(scene_.header_lines);
 }
 
 /// Text takes long to draw, so parts of text are kept as pictures.

@@ -69,7 +69,7 @@ class TimelinePainter {
   void paint_nothing(QPainter& painter);
   // header_painter.cpp
   void paint_header(QPainter& painter);
-  void paint_legend(QPainter& painter, double left);
+  void paint_legend(QPainter& painter);
   void paint_minimap(QPainter& painter);
   void fill_minimap();
   void paint_ruler(QPainter& painter);
@@ -102,6 +102,8 @@ class TimelinePainter {
   void paint_cursor(QPainter& painter);
   QString time_text(double at_ps) const;
   QRectF mark_flag(const TimelineMark& mark) const;
+  std::optional<QRectF> cursor_flag() const;
+  std::optional<QRectF> pointer_flag() const;
   QRectF time_flag(double x, const QString& text) const;
   std::optional<std::pair<QRectF, QString>> area_flag() const;
   std::vector<QRectF> ruler_flags() const;

@@ -41,7 +41,8 @@ struct TimelineScene {
   const TimelineLayout* layout = nullptr;
   Picoseconds from_ps = 0, to_ps = 1;
   int scroll_y = 0;
-  int gutter = 100;  ///< Width of the row names.
+  int gutter = 100;      ///< Width of the row names.
+  int header_lines = 1;  ///< As from header_lines().
   std::optional<SliceRef> hovered, selected;
   std::optional<SelectedArea> area;
   std::optional<Picoseconds> cursor_ps;

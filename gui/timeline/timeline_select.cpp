@@ -94,15 +94,21 @@ void TimelineView::Impl::select(std::optional<SliceRef> slice, bool reveals) {
   refresh();
 }
 
-/// Scrolls and pans as little as shows the slice.
+/// Scrolls and pans as little as shows the slice, with its whole rank where that has room.
 void TimelineView::Impl::reveal(SliceRef ref) {
   const auto number = layout.row_of(*model, ref);
   if (number) {
     const LayoutRow& row = layout.rows()[static_cast<size_t>(*number)];
     const int height = geometry().plot.height();
     const int gap = layout.metrics().group_gap + layout.metrics().bar;
-    if (row.y < scroll_y) scroll_to(row.y - gap);
-    if (row.y + row.height > scroll_y + height) scroll_to(row.y + row.height - height + gap);
+    const auto& groups = layout.groups();
+    const auto group = std::find_if(groups.begin(), groups.end(),
+                                    [&](const LayoutGroup& of) { return of.rank == row.rank; });
+    const bool is_whole = group != groups.end() && group->height + gap <= height;
+    const int top = is_whole ? group->y : row.y;
+    const int bottom = is_whole ? group->y + group->height : row.y + row.height;
+    if (top < scroll_y) scroll_to(is_whole ? top : top - gap);
+    if (bottom > scroll_y + height) scroll_to(bottom - height + (is_whole ? 0 : gap));
   }
   const Slice& slice = *model->slice(ref);
   const auto from = static_cast<double>(range.from_ps()), to = static_cast<double>(range.to_ps());

@@ -14,18 +14,26 @@
 
 #include "core/formats/timeline_csv.h"
 #include "core/slice_text.h"
+#include "gui/timeline/timeline_header.h"
 #include "gui/timeline/timeline_impl.h"
 
 namespace ring::gui {
 namespace {
 
-std::optional<SliceRef> find_op(const TimelineModel& model, TimelineOrigin origin, OpId op) {
+bool does_same(const Slice& a, const Slice& b) {
+  return a.kind == b.kind && a.lane == b.lane && a.step == b.step && a.peer == b.peer &&
+         a.kv_shard == b.kv_shard;
+}
+
+/// The op of that number, where it still is what it was.
+std::optional<SliceRef> find_op(const TimelineModel& model, TimelineOrigin origin,
+                                const Slice& of) {
   const ModelRun* run = model.run(origin);
   if (run == nullptr) return std::nullopt;
   const auto& slices = run->timeline().slices;
   const auto found = std::find_if(slices.begin(), slices.end(),
-                                  [&](const Slice& slice) { return slice.op == op; });
-  if (found == slices.end()) return std::nullopt;
+                                  [&](const Slice& slice) { return slice.op == of.op; });
+  if (found == slices.end() || !does_same(*found, of)) return std::nullopt;
   return SliceRef{origin, static_cast<uint32_t>(found - slices.begin())};
 }
 
@@ -44,9 +52,9 @@ TimelineView::TimelineView(QWidget* parent)
 TimelineView::~TimelineView() = default;
 
 void TimelineView::set_runs(std::shared_ptr<const TimelineModel> model) {
-  std::optional<std::pair<TimelineOrigin, OpId>> op;
+  std::optional<std::pair<TimelineOrigin, Slice>> op;
   if (impl_->selected) {
-    op = {impl_->selected->origin, impl_->model->slice(*impl_->selected)->op};
+    op = {impl_->selected->origin, *impl_->model->slice(*impl_->selected)};
   }
   impl_->model = std::move(model);
   impl_->hovered.reset();
@@ -78,6 +86,16 @@ std::pair<Picoseconds, Picoseconds> TimelineView::time_range() const {
 }
 void TimelineView::zoom_to_fit() {
   if (impl_->range.fit()) impl_->range_changed();
+}
+
+void TimelineView::start_over() {
+  impl_->clear();
+  set_marks({});
+  impl_->next_mark = 0;
+  impl_->cursor_ps.reset();
+  Q_EMIT cursor_moved(0);
+  impl_->scroll_to(0);
+  zoom_to_fit();
 }
 
 void TimelineView::set_cursor_ps(Picoseconds at_ps) {
@@ -138,6 +156,7 @@ void TimelineView::render_to(QPainter& painter, QSize size, const RenderOptions&
     scene.has_focus = false;
   }
   if (options.all_rows) scene.scroll_y = 0;
+  scene.header_lines = header_lines(scene.model, impl_->mode, font(), size.width());
   PaintCache cache;
   PaintStyle style{options.theme.value_or(impl_->theme), font(), options.pixel_ratio,
                    options.is_vector};

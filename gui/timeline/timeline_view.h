@@ -92,6 +92,8 @@ class TimelineView : public QWidget {
   void set_time_range(Picoseconds from_ps, Picoseconds to_ps);
   std::pair<Picoseconds, Picoseconds> time_range() const;
   void zoom_to_fit();
+  /// For another run: all of it from the first rank, without cursor, marks, search or selection.
+  void start_over();
 
   void set_cursor_ps(Picoseconds at_ps);
   Picoseconds cursor_ps() const;

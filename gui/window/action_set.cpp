@@ -22,6 +22,7 @@ ActionSet::ActionSet(QWidget& window, TimelineView& timeline) : QObject(&window)
       keys.append(QKeySequence(key));
     }
     action->setShortcuts(keys);
+    action->setProperty("menu", qt(info.menu));
     window.addAction(action);
     by_id_.emplace(info.id, action);
     is_bound_.emplace(info.id, false);
@@ -29,8 +30,12 @@ ActionSet::ActionSet(QWidget& window, TimelineView& timeline) : QObject(&window)
     by_menu_.emplace_back(qt(info.menu), action);
   }
   for (const TimelineActionInfo& info : timeline_actions()) {
-    auto* action = new QAction(QString::fromUtf8(info.name), &window);
+    // The keys belong to the timeline, so they are shown but are no shortcuts of the window.
+    auto* action = new QAction(
+        QStringLiteral("%1\t%2").arg(QString::fromUtf8(info.name), QString::fromUtf8(info.keys)),
+        &window);
     action->setObjectName(QStringLiteral("timeline"));
+    action->setProperty("menu", QStringLiteral("Timeline"));
     action->setProperty("keys", QString::fromUtf8(info.keys));
     action->setProperty("gesture", QString::fromUtf8(info.gesture));
     action->setToolTip(QString::fromUtf8(info.gesture));
@@ -73,6 +78,10 @@ void ActionSet::fill(QMenuBar& bar) const {
     menus[menu]->addAction(action);
   }
 }
+
+QString name_of(const QAction& action) { return action.text().section('\t', 0, 0); }
+
+QString menu_of(const QAction& action) { return action.property("menu").toString(); }
 
 QString keys_of(const QAction& action) {
   const QVariant own = action.property("keys");

@@ -43,6 +43,10 @@ class ActionSet : public QObject {
   std::vector<std::pair<QString, QAction*>> by_menu_;
 };
 
+/// Its name, without the keys that a menu shows beside it.
+QString name_of(const QAction& action);
+/// Where it stands in the menus: "Sweep".
+QString menu_of(const QAction& action);
 /// Keys of an action as people read them: "Ctrl+Z", or what the table says for gestures.
 QString keys_of(const QAction& action);
 

@@ -46,9 +46,12 @@ void CommandPalette::filter(const QString& text) {
   list_->clear();
   listed_.clear();
   for (QAction* action : actions_) {
-    if (!action->isEnabled() || !matches(action->text() + " " + action->toolTip(), text)) continue;
+    const QString name = name_of(*action), menu = menu_of(*action);
+    if (!action->isEnabled() || !matches(menu + " " + name + " " + action->toolTip(), text)) {
+      continue;
+    }
     const QString keys = keys_of(*action);
-    list_->addItem(keys.isEmpty() ? action->text() : action->text() + "    " + keys);
+    list_->addItem(tr("%1: %2").arg(menu, keys.isEmpty() ? name : name + "    " + keys));
     listed_.push_back(action);
   }
   list_->setCurrentRow(0);

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <QBuffer>
+#include <QGuiApplication>
 #include <QImage>
 #include <QPageSize>
 #include <QPdfWriter>
+#include <QScreen>
 #include <QSvgGenerator>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/formats/file_io.h"
@@ -15,7 +18,11 @@ namespace ring::gui {
 
 namespace {
 
-constexpr int kPointsPerInch = 72;
+/// With the resolution of the screen, letters are as large beside the picture as on screen.
+int units_per_inch() {
+  const QScreen* screen = QGuiApplication::primaryScreen();
+  return screen != nullptr ? static_cast<int>(std::lround(screen->logicalDotsPerInch())) : 96;
+}
 
 QByteArray png_of(const SceneSource& scene, const ExportOptions& options) {
   QImage image(options.size * options.pixel_ratio, QImage::Format_ARGB32_Premultiplied);
@@ -34,6 +41,7 @@ QByteArray svg_of(const SceneSource& scene, const ExportOptions& options) {
   QBuffer buffer(&bytes);
   QSvgGenerator generator;
   generator.setOutputDevice(&buffer);
+  generator.setResolution(units_per_inch());
   generator.setSize(options.size);
   generator.setViewBox(QRect(QPoint(), options.size));
   generator.setTitle(QString::fromStdString("RingScope: " + scene.name));
@@ -47,8 +55,10 @@ QByteArray pdf_of(const SceneSource& scene, const ExportOptions& options) {
   buffer.open(QIODevice::WriteOnly);
   {
     QPdfWriter writer(&buffer);
-    writer.setResolution(kPointsPerInch);
-    writer.setPageSize(QPageSize(QSizeF(options.size), QPageSize::Point));
+    const int per_inch = units_per_inch();
+    writer.setResolution(per_inch);
+    writer.setPageSize(
+        QPageSize(QSizeF(options.size) / per_inch, QPageSize::Inch, {}, QPageSize::ExactMatch));
     writer.setPageMargins(QMarginsF());
     writer.setTitle(QString::fromStdString("RingScope: " + scene.name));
     scene.draw(writer, options.size, true, 1);

@@ -4,6 +4,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenu>
+#include <QRegularExpression>
 #include <QSettings>
 
 #include "core/error.h"
@@ -30,12 +31,25 @@ QSettings settings() {
 
 }  // namespace
 
+QString suggested_file(const std::string& name, const QString& filter) {
+  static const QRegularExpression kEnding(QStringLiteral("\\*(\\.[a-z]+)"));
+  static const QRegularExpression kUnsafe(QStringLiteral("[^A-Za-z0-9._]+"));
+  QString stem = QString::fromStdString(name).replace(kUnsafe, QStringLiteral("-"));
+  while (stem.endsWith('-')) stem.chop(1);
+  return (stem.isEmpty() ? QStringLiteral("ring") : stem) + kEnding.match(filter).captured(1);
+}
+
 FileDesk::FileDesk(MainWindow& window) : QObject(&window), window_(window) {
   ask_open = [this](const QString& title, const QString& filter) {
     return QFileDialog::getOpenFileName(&window_, title, {}, filter);
   };
   ask_save = [this](const QString& title, const QString& filter) {
-    return QFileDialog::getSaveFileName(&window_, title, {}, filter);
+    QFileDialog dialog(&window_, title, {}, filter);
+    dialog.setAcceptMode(QFileDialog::AcceptSave);
+    const QString file = suggested_file(window_.workspace().scenario().name, filter);
+    dialog.setDefaultSuffix(QFileInfo(file).suffix());
+    dialog.selectFile(file);
+    return dialog.exec() == QDialog::Accepted ? dialog.selectedFiles().value(0) : QString();
   };
 }
 
@@ -67,6 +81,7 @@ void FileDesk::open_path(const QString& path) {
 
 void FileDesk::open_example(size_t number) {
   session_path_.clear();
+  window_.timeline().start_over();
   window_.workspace().open(scenario_of(example_scenarios()[number]));
 }
 
@@ -76,6 +91,7 @@ void FileDesk::show_opened(const QString& path, const OpenedFile& file) {
     session_path_.clear();
     Scenario named = read->scenario;
     if (named.name.empty()) named.name = QFileInfo(path).fileName().toStdString();
+    window_.timeline().start_over();
     workspace.open(named);
   } else if (const auto* run = std::get_if<OpenedRun>(&file)) {
     workspace.set_measured(run->measured, true);

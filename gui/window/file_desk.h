@@ -12,6 +12,9 @@ class QMenu;
 
 namespace ring::gui {
 
+/// A file name to begin with, for a scenario of that name: the first ending that the filter names.
+QString suggested_file(const std::string& name, const QString& filter);
+
 class MainWindow;
 
 class FileDesk : public QObject {

@@ -13,11 +13,12 @@ QString help_html(const std::vector<QAction*>& actions) {
   QString window, timeline;
   for (const QAction* action : actions) {
     const QVariant gesture = action->property("gesture");
-    const QString keys = keys_of(*action).toHtmlEscaped();
+    const QString keys = keys_of(*action).toHtmlEscaped().replace(QStringLiteral("; "),
+                                                                  HelpSheet::tr("</b> or <b>"));
     const QString rest = gesture.isValid() ? gesture.toString() : action->toolTip();
     (gesture.isValid() ? timeline : window) +=
         QStringLiteral("<tr><td><b>%1</b></td><td>%2</td><td>%3</td></tr>")
-            .arg(keys, action->text().toHtmlEscaped(), rest.toHtmlEscaped());
+            .arg(keys, name_of(*action).toHtmlEscaped(), rest.toHtmlEscaped());
   }
   const QString table = QStringLiteral("<h3>%1</h3><table cellpadding=3>%2</table>");
   return table.arg(HelpSheet::tr("In the timeline"), timeline) +

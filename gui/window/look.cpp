@@ -1,11 +1,50 @@
 #include "gui/window/look.h"
 
 #include <QApplication>
+#include <QIcon>
+#include <QPainter>
 #include <QPalette>
+#include <QProxyStyle>
 #include <QStyleFactory>
 #include <QToolTip>
 
 namespace ring::gui {
+
+namespace {
+
+/// Fusion, with buttons of docks that can be seen on a dark ground as well.
+class Look : public QProxyStyle {
+ public:
+  explicit Look(const QColor& ink)
+      : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))), ink_(ink) {}
+
+  QIcon standardIcon(StandardPixmap which, const QStyleOption* option,
+                     const QWidget* widget) const override {
+    if (which != SP_TitleBarCloseButton && which != SP_TitleBarNormalButton) {
+      return QProxyStyle::standardIcon(which, option, widget);
+    }
+    constexpr int kSide = 10, kScale = 3;
+    QPixmap picture(kSide * kScale, kSide * kScale);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.scale(kScale, kScale);
+    painter.setPen(QPen(ink_, 1.3));
+    if (which == SP_TitleBarCloseButton) {
+      painter.drawLine(QPointF(2, 2), QPointF(8, 8));
+      painter.drawLine(QPointF(8, 2), QPointF(2, 8));
+    } else {
+      painter.drawRect(QRectF(1.5, 3.5, 5, 5));
+      painter.drawPolyline(QPolygonF{{3.5, 3.5}, {3.5, 1.5}, {8.5, 1.5}, {8.5, 6.5}, {6.5, 6.5}});
+    }
+    return QIcon(picture);
+  }
+
+ private:
+  QColor ink_;
+};
+
+}  // namespace
 
 Theme preferred_theme() {
   const QColor window = QApplication::palette().color(QPalette::Window);
@@ -37,7 +76,7 @@ void apply_look(Theme theme) {
   for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) {
     palette.setColor(QPalette::Disabled, role, colors.faint);
   }
-  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QApplication::setStyle(new Look(colors.text));
   QApplication::setPalette(palette);
   QToolTip::setPalette(palette);
 }

@@ -15,6 +15,7 @@ namespace ring::gui {
 namespace {
 
 constexpr int kPlayFrameMs = 33;
+constexpr int kLeastMiddle = 300;
 
 }  // namespace
 
@@ -59,6 +60,8 @@ void MainWindow::build_middle() {
   tabs_->addTab(sweeps_, tr("Sweeps"));
   tabs_->addTab(ring_, tr("Ring"));
   tabs_->setAccessibleName(tr("Views"));
+  // What does not fit is wrapped or cut; a window for half a screen is worth that.
+  tabs_->setMinimumWidth(kLeastMiddle);
   setCentralWidget(tabs_);
 }
 
@@ -85,7 +88,6 @@ void MainWindow::connect_parts() {
   connect(timeline_, &TimelineView::activated, answers_, [this](SliceRef) {
     answers_->show();
     answers_->raise();
-    answers_->show_section(AnswersDock::tr("Selection"));
   });
   connect(timeline_, &TimelineView::cursor_moved, ring_,
           [this](qint64 at_ps) { ring_->set_cursor_ps(at_ps); });

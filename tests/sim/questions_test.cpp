@@ -41,7 +41,8 @@ TEST(Questions, HidingNamesTheBlockAtWhichItTurns) {
               StartsWith("Below 512 tokens. With 256, 10.0 % of the time is exposed"));
   EXPECT_THAT(answer_hiding(facts_of({0, 0.01, 0.3})).text,
               StartsWith("Above 256 tokens. With 512, 30.0 % of the time is exposed"));
-  EXPECT_THAT(answer_hiding(facts_of({0, 0.002})).text, StartsWith("At none"));
+  EXPECT_THAT(answer_hiding(facts_of({0, 0.002})).text,
+              StartsWith("At none: it hides with all blocks"));
   EXPECT_THAT(answer_hiding(facts_of({0.2, 0.3})).text,
               testing::AllOf(StartsWith("It hides at no block"),
                              HasSubstr("least exposed is 128 (20.0 %)")));
@@ -69,7 +70,8 @@ TEST(Questions, LateRankIsFoundAndSlownessToldFromWork) {
   slow.slow_ranks = {{2, 2.0}};
   const Answer answer = answer_late_rank(study_of(slow));
   EXPECT_EQ(answer.rank, 2);
-  EXPECT_THAT(answer.text, HasSubstr("computes more slowly"));
+  EXPECT_THAT(answer.text,
+              HasSubstr("no more to compute than the others: it computes 2 times as slowly"));
 
   // Contiguous shards of a causal mask: the last rank sees the most pairs.
   Scenario uneven = small_scenario();
@@ -93,9 +95,27 @@ TEST(Questions, DepthIsWorthWhatTheLadderSays) {
   EXPECT_THAT(text, HasSubstr("Depth 3: -10.0 %"));
   EXPECT_THAT(text, HasSubstr("Depth 4: -20.0 %"));
   EXPECT_THAT(text, HasSubstr("deeper buys no more"));
-  EXPECT_THAT(text, HasSubstr("Depth 1 cannot finish"));
+  EXPECT_THAT(text, HasSubstr("Depth 1 cannot finish."));
+  facts.depths.front().error = "the program cannot finish: after 32 ops nothing can go on";
+  EXPECT_THAT(answer_depth(facts).text, HasSubstr("each rank waits for the next to free its"));
+  facts.depths.front() = point(128, 1, 1'000'000'000, 0.2);
+  EXPECT_THAT(answer_depth(facts).text, HasSubstr("Depth 1 is as fast."));
   facts.depths = {facts.now, point(128, 3, 1'000'000'000, 0.2)};
   EXPECT_THAT(answer_depth(facts).text, StartsWith("Nothing"));
+}
+
+TEST(Questions, TheLinkAnswerTellsWhereTheTimeGoes) {
+  QuestionFacts facts;
+  facts.now = point(128, 2, 1'000'000'000, 0.11);
+  facts.twice = point(128, 2, 995'000'000, 0.06);
+  EXPECT_THAT(answer_link(facts).text,
+              testing::AllOf(StartsWith("-0.5 %"), HasSubstr("from 11.0 % to 6.0 % of the time"),
+                             HasSubstr("waiting for other ranks takes its place")));
+  facts.twice = point(128, 2, 940'000'000, 0.06);
+  EXPECT_THAT(answer_link(facts).text, testing::Not(HasSubstr("takes its place")));
+  facts.now = facts.twice = point(128, 2, 1'000'000'000, 0);
+  EXPECT_THAT(answer_link(facts).text,
+              testing::AllOf(StartsWith("Nothing"), HasSubstr("no communication is exposed")));
 }
 
 TEST(Questions, TwiceTheLinkIsTheWhatIfOfTwo) {

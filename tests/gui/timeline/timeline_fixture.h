@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "core/run_graph.h"
+#include "gui/timeline/timeline_header.h"
 #include "gui/timeline/timeline_painter.h"
 #include "gui/timeline/timeline_view.h"
 
@@ -88,7 +89,8 @@ class TimelineFixture : public testing::Test {
     const QList<QScrollBar*> bars = view.findChildren<QScrollBar*>();
     const int bar = bars.front()->isHidden() ? 0 : bars.front()->width();
     return {QSize(view.width() - bar, view.height()), gutter_width(&rows, view.font()),
-            rows.metrics().bar};
+            rows.metrics().bar,
+            header_lines(view.model(), view.layout_mode(), view.font(), view.width())};
   }
   double x_of(Picoseconds at_ps) const {
     const auto [from, to] = view.time_range();

@@ -252,6 +252,46 @@ TEST_F(TimelineRuns, OthersTakeTheirPlace) {
   EXPECT_GE(view.time_range().second, view.model()->end_ps);  // Fitted stays fitted.
 }
 
+TEST_F(TimelineRuns, AnOpThatBecameAnotherIsNotSelected) {
+  view.select_slice(find(OpKind::kAttend, 1, 5, TimelineOrigin::kPredicted));
+  const OpId op = view.model()->slice(*view.selected_slice())->op;
+  RunData other = *view.model()->predicted->data;
+  for (Slice& slice : other.timeline.slices) {
+    if (slice.op == op) slice.step = 6;
+  }
+  const auto same = std::make_shared<const RunData>(*view.model()->predicted->data);
+  view.set_runs(build_timeline_model(nullptr, same));
+  EXPECT_TRUE(view.selected_slice().has_value());
+  view.set_runs(build_timeline_model(nullptr, std::make_shared<const RunData>(std::move(other))));
+  EXPECT_FALSE(view.selected_slice().has_value());
+}
+
+TEST_F(TimelineRuns, TheLegendWrapsBeforeAnyOfItIsLost) {
+  const TimelineModel& model = *view.model();
+  const QFont font = view.font();
+  const auto lines = [&](int width) {
+    return header_lines(&model, LayoutMode::kStacked, font, width);
+  };
+  EXPECT_EQ(lines(2000), 1);
+  int before = 1;
+  for (int width = 2000; width > 200; width -= 10) {
+    EXPECT_GE(lines(width), before) << width;
+    before = lines(width);
+  }
+  EXPECT_GT(before, 2);
+  const auto entries = legend_of(model, LayoutMode::kStacked, colors_of(Theme::kLight));
+  EXPECT_EQ(entries.back().label, "predicted");
+  view.resize(420, 600);
+  EXPECT_EQ(geometry().header.height(),
+            geometry().header_line + (lines(420) - 1) * (view.fontMetrics().height() + kLegendGap));
+  // The last entry is hatched in the colour of its text, below the first line.
+  view.clearFocus();
+  const QImage shown = view.grab().toImage().copy(geometry().header);
+  const QRect below(0, shown.height() - geometry().header_line / 2, shown.width(),
+                    geometry().header_line / 2);
+  EXPECT_GT(count(shown.copy(below), colors_of(Theme::kLight).faint), 10);
+}
+
 TEST_F(TimelineRuns, MeasuredIsSolidAndPredictedHatched) {
   view.set_layout_mode(LayoutMode::kMeasured);
   const int64_t solid = count(picture(), op_color(OpKind::kAttend));

@@ -56,8 +56,10 @@ TEST_F(Actions, HelpSheetNamesEveryActionAndKey) {
   MainWindow window(small_scenario());
   const QString html = help_html(window.actions().all());
   for (const QAction* action : window.actions().all()) {
-    EXPECT_TRUE(html.contains(action->text().toHtmlEscaped())) << action->text().toStdString();
-    EXPECT_TRUE(html.contains(keys_of(*action).toHtmlEscaped())) << action->text().toStdString();
+    EXPECT_TRUE(html.contains(name_of(*action).toHtmlEscaped())) << action->text().toStdString();
+    for (const QString& key : keys_of(*action).split(QStringLiteral("; "))) {
+      EXPECT_TRUE(html.contains(key.toHtmlEscaped())) << action->text().toStdString();
+    }
   }
 }
 
@@ -69,10 +71,10 @@ TEST_F(Actions, PaletteFindsAndDoesEveryAction) {
   for (QAction* action : window.actions().all()) {
     if (!action->isEnabled()) continue;
     CommandPalette palette({window.actions().all()}, nullptr);
-    palette.field()->setText(action->text());
+    palette.field()->setText(name_of(*action));
     bool is_listed = false;
     for (int row = 0; row < palette.list()->count(); ++row) {
-      is_listed = is_listed || palette.list()->item(row)->text().startsWith(action->text());
+      is_listed = is_listed || palette.list()->item(row)->text().contains(name_of(*action));
     }
     EXPECT_TRUE(is_listed) << action->text().toStdString();
   }
@@ -81,6 +83,37 @@ TEST_F(Actions, PaletteFindsAndDoesEveryAction) {
   QTest::keyClick(palette.field(), Qt::Key_Return);
   ASSERT_NE(palette.chosen(), nullptr);
   EXPECT_EQ(palette.chosen(), window.actions().action("undo"));
+}
+
+TEST_F(Actions, PaletteKnowsTheMenus) {
+  MainWindow window(small_scenario());
+  CommandPalette palette(window.actions().all(), nullptr);
+  palette.field()->setText(QStringLiteral("sweep block"));
+  ASSERT_GT(palette.list()->count(), 0);
+  EXPECT_EQ(palette.list()->item(0)->text(), QStringLiteral("Sweep: Block size and depth"));
+}
+
+TEST_F(Actions, MenusShowTheKeysOfTheTimeline) {
+  MainWindow window(small_scenario());
+  for (const QAction* action : window.actions().all()) {
+    if (menu_of(*action) != QStringLiteral("Timeline")) continue;
+    EXPECT_EQ(action->text(), name_of(*action) + "\t" + keys_of(*action));
+    EXPECT_TRUE(action->shortcuts().isEmpty());  // Outside the timeline they mean nothing.
+  }
+}
+
+TEST_F(Actions, NarrowWindowsAreAllowed) {
+  MainWindow window(small_scenario());
+  window.show();
+  wait_until_settled(window);
+  window.resize(900, 600);
+  EXPECT_EQ(window.size(), QSize(900, 600));
+  for (int tab = 0; tab < window.tabs().count(); ++tab) {
+    window.tabs().setCurrentIndex(tab);
+    QTest::qWait(1);
+    EXPECT_EQ(window.size(), QSize(900, 600));
+    EXPECT_GE(window.tabs().currentWidget()->width(), 280);
+  }
 }
 
 TEST_F(Actions, WordsMatchInAnyOrder) {

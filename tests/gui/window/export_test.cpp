@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 
 #include <QFile>
+#include <QFontInfo>
 #include <QImage>
 #include <QProcess>
 #include <QStandardPaths>
 #include <QSvgRenderer>
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -79,6 +81,31 @@ TEST_F(Export, TwiceThePixelsIsTheSamePicture) {
   const QImage large(QString::fromStdString(wanted.file));
   EXPECT_EQ(large.size(), QSize(1200, 1200));
   EXPECT_GT(colors_in(large), 4U);
+}
+
+TEST_F(Export, LettersOfVectorsAreAsLargeAsOnScreen) {
+  MainWindow window(small_scenario());
+  window.show();
+  HeadlessExport wanted;
+  wanted.scene = "timeline";
+  wanted.file = file("timeline.svg");
+  export_headless(window, wanted);
+  const std::string size =
+      "font-size=\"" + std::to_string(QFontInfo(window.timeline().font()).pixelSize()) + "\"";
+  EXPECT_THAT(read_file(wanted.file), HasSubstr(size));
+}
+
+TEST_F(Export, NumbersAreOneLineAPoint) {
+  MainWindow window(small_scenario());
+  window.show();
+  HeadlessExport wanted;
+  wanted.scene = "heatmap";
+  wanted.file = file("map.csv");
+  export_headless(window, wanted);
+  const std::string csv = read_file(wanted.file);
+  EXPECT_THAT(csv, HasSubstr("cannot finish"));  // Depth 1.
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'),
+            std::ssize(window.sweeps().plot().results().points) + 1);
 }
 
 TEST_F(Export, UnknownNamesAreRefused) {

@@ -77,6 +77,34 @@ SessionView some_view() {
   return view;
 }
 
+TEST(SuggestedFile, IsTheNameOfTheScenarioWithTheFirstEnding) {
+  EXPECT_EQ(suggested_file("2 nodes of 4, one NIC each", "Sessions (*.ringscope)"),
+            "2-nodes-of-4-one-NIC-each.ringscope");
+  EXPECT_EQ(suggested_file("a/b..", "Pictures (*.svg *.pdf)"), "a-b...svg");
+  EXPECT_EQ(suggested_file("", "Runs (*.json *.json.gz)"), "ring.json");
+}
+
+TEST_F(Files, AnotherScenarioStartsAtItsBeginning) {
+  MainWindow window(small_scenario());
+  window.resize(900, 400);
+  window.show();
+  wait_until_settled(window);
+  TimelineView& timeline = window.timeline();
+  timeline.set_scroll_y(100);
+  timeline.set_cursor_ps(1000);
+  timeline.set_marks({{500, "A"}});
+  timeline.search("rank 1");
+  timeline.set_time_range(0, 1000);
+  EXPECT_GT(timeline.scroll_y(), 0);
+  window.files().open_example(1);
+  wait_until_settled(window);
+  EXPECT_EQ(timeline.scroll_y(), 0);
+  EXPECT_EQ(timeline.cursor_ps(), 0);
+  EXPECT_TRUE(timeline.marks().empty());
+  EXPECT_TRUE(timeline.search_text().isEmpty());
+  EXPECT_GE(timeline.time_range().second, window.workspace().model()->end_ps);
+}
+
 TEST_F(Files, SessionTextReadsBackEqual) {
   Session session;
   session.scenario = small_scenario();

@@ -33,6 +33,41 @@ TEST_F(Questions, AreAllAnsweredWithoutAsking) {
   }
 }
 
+TEST_F(Questions, LinksCanBeReadInBothThemes) {
+  MainWindow window(small_scenario());
+  window.resize(1300, 900);
+  window.show();
+  wait_until_settled(window);
+  QLabel& label = window.answers().questions().label(Question::kHiding);
+  for (const Theme theme : {Theme::kLight, Theme::kDark, Theme::kLight}) {
+    window.set_theme(theme);
+    QTest::qWait(1);
+    const QImage picture = label.grab().toImage();
+    const QRgb wanted = colors_of(theme).accent.rgb();
+    int64_t found = 0;
+    for (int y = 0; y < picture.height(); ++y) {
+      for (int x = 0; x < picture.width(); ++x) found += picture.pixel(x, y) == wanted ? 1 : 0;
+    }
+    EXPECT_GT(found, 20);  // At least the line below the link.
+  }
+}
+
+TEST_F(Questions, TheSelectionIsInSight) {
+  MainWindow window(small_scenario());
+  window.resize(1300, 700);
+  window.show();
+  wait_until_settled(window);
+  window.timeline().select_slice(SliceRef{TimelineOrigin::kPredicted, 0});
+  QTest::qWait(1);
+  for (const QLabel* label : window.answers().findChildren<QLabel*>()) {
+    if (label->accessibleName() != QStringLiteral("Selection")) continue;
+    EXPECT_TRUE(label->text().contains(QStringLiteral("rank 0"))) << label->text().toStdString();
+    EXPECT_FALSE(label->visibleRegion().isEmpty());
+    return;
+  }
+  ADD_FAILURE() << "there is no selection";
+}
+
 TEST_F(Questions, OldAnswersGoWithTheirScenario) {
   MainWindow window(small_scenario());
   window.show();

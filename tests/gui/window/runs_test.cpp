@@ -111,6 +111,29 @@ TEST_F(Runs, SweepFillsTheMapAndACellLoads) {
   EXPECT_EQ(window.workspace().scenario().tuning.block_tokens, 256);
   EXPECT_EQ(window.workspace().scenario().tuning.pipeline_depth, 5);
   EXPECT_EQ(window.workspace().history().depth(), 1U);
+  EXPECT_EQ(plot.current(), other);  // The frame goes along.
+}
+
+TEST_F(Runs, AMapOfAnotherScenarioIsNotLoadedButSweptAgain) {
+  MainWindow window(small_scenario());
+  window.show();
+  SweepTab& sweeps = window.sweeps();
+  window.tabs().setCurrentWidget(&sweeps);
+  ASSERT_TRUE(eventually([&] { return !sweeps.task().is_running(); }));
+  ASSERT_TRUE(sweeps.plot().current());
+  // A value between the points: the map holds, nothing of it is framed.
+  window.workspace().edit([](Scenario& s) { s.tuning.block_tokens = 192; }, "block");
+  EXPECT_FALSE(sweeps.plot().current());
+  window.workspace().edit([](Scenario& s) { s.tuning.blocks_per_message = 2; }, "message");
+  EXPECT_FALSE(sweeps.plot().current());
+  Q_EMIT sweeps.plot().point_chosen(0);
+  EXPECT_EQ(window.workspace().scenario().tuning.blocks_per_message, 2);
+  EXPECT_EQ(window.workspace().scenario().tuning.block_tokens, 128);
+  window.tabs().setCurrentWidget(&window.timeline());
+  window.tabs().setCurrentWidget(&sweeps);
+  EXPECT_TRUE(sweeps.task().is_running());
+  ASSERT_TRUE(eventually([&] { return !sweeps.task().is_running(); }));
+  EXPECT_EQ(sweeps.plot().results().points[0].candidate.tuning.blocks_per_message, 2);
 }
 
 TEST_F(Runs, KeysWalkOverTheMap) {
@@ -188,7 +211,21 @@ TEST(RingLayout, RanksThatShareAProcessorStandApart) {
   for (size_t a = 0; a < 6; ++a) {
     for (size_t b = 0; b < a; ++b) {
       const QPointF way = layout.ranks[a] - layout.ranks[b];
-      EXPECT_GT(std::hypot(way.x(), way.y()), layout.rank_radius) << a << " " << b;
+      EXPECT_GT(std::hypot(way.x(), way.y()), 2 * layout.rank_radius) << a << " " << b;
+    }
+  }
+}
+
+TEST(RingLayout, SharedProcessorsStandApartFromTheirRanks) {
+  for (const int ranks : {3, 4, 16}) {
+    const Machine machine = machine_preset("ring:ranks=2");
+    const RingLayout layout = lay_out_ring(machine, ranks);
+    ASSERT_TRUE(layout.shares_processors);
+    for (const int node : machine.processors) {
+      for (const QPointF& rank : layout.ranks) {
+        const QPointF way = layout.nodes[static_cast<size_t>(node)].at - rank;
+        EXPECT_GT(std::hypot(way.x(), way.y()), 2 * layout.rank_radius);
+      }
     }
   }
 }
