@@ -89,7 +89,8 @@ class Placer {
     for (const auto& [key, members] : groups) {
       const auto& [host, kind] = key;
       const double radius = host < 0 ? 0.07 : radius_of(kind, is_one_host);
-      const double middle = host < 0 || is_one_host ? 0 : turns.at(host);
+      // On one host they stand in the order of its processors.
+      const double middle = host < 0 ? 0 : is_one_host ? 0.5 : turns.at(host);
       // Around the whole circle on one host; else within the sector of the host.
       const double span = host < 0 || is_one_host ? 1 : 0.7 / static_cast<double>(turns.size());
       const bool is_beside =

@@ -83,8 +83,6 @@ QString first_lines(const QString& text) {
   return lines.join('\n');
 }
 
-const QString kCaptionName = QStringLiteral("caption");
-
 /// Every line cut to the width.
 QString elided(const std::string& text, int width, const QFont& font) {
   const QFontMetrics metrics(font);
@@ -157,6 +155,8 @@ double SweepPlot::plotted(double number) const {
   return std::log2(std::max(number, 1e-15));
 }
 
+int SweepPlot::room() const { return picture_width_ > 0 ? picture_width_ : plot_->width(); }
+
 void SweepPlot::rebuild() {
   plot_->clearPlottables();
   plot_->clearItems();
@@ -226,8 +226,7 @@ void SweepPlot::show_caption() {
   item->position->setType(QCPItemPosition::ptViewportRatio);
   item->position->setCoords(0.5, 0);
   item->setPositionAlignment(Qt::AlignHCenter | Qt::AlignTop);
-  item->setObjectName(kCaptionName);
-  item->setText(elided(results_.caption, plot_->width(), font()));
+  item->setText(elided(results_.caption, room(), font()));
   item->setColor(colors_of(theme_).faint);
   item->setFont(font());
   item->setPadding(QMargins(0, 5, 0, 0));
@@ -235,11 +234,11 @@ void SweepPlot::show_caption() {
   plot_->axisRect()->setMinimumMargins(QMargins(15, 2 * fontMetrics().height() + 14, 15, 15));
 }
 
-/// Above a point, and beside the line that leads to it.
-void SweepPlot::add_value(QPointF at, const QString& text, const QColor& color) {
+/// Above a point, on the side of it that a line which falls, or rises, leaves free.
+void SweepPlot::add_value(QPointF at, bool is_falling, const QString& text, const QColor& color) {
   QCPItemText* item = add_text(at.x(), at.y(), text, color);
-  item->setPositionAlignment(Qt::AlignHCenter | Qt::AlignBottom);
-  item->setPadding(QMargins(0, 0, 0, 9));
+  item->setPositionAlignment((is_falling ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignBottom);
+  item->setPadding(QMargins(6, 0, 6, 6));
 }
 
 QCPItemText* SweepPlot::add_text(double x, double y, const QString& text, const QColor& color) {
@@ -259,19 +258,21 @@ void SweepPlot::outline_points() {
 }
 
 void SweepPlot::outline(size_t point, Qt::PenStyle style) {
-  auto* item = new QCPItemRect(plot_);
   const QPointF at = places_[point];
-  if (results_.kind == SweepKind::kBlockDepth) {
-    item->topLeft->setCoords(at.x() - 0.48, at.y() + 0.48);
-    item->bottomRight->setCoords(at.x() + 0.48, at.y() - 0.48);
-  } else {
-    const double x = plot_->xAxis->coordToPixel(at.x()), y = plot_->yAxis->coordToPixel(at.y());
-    item->topLeft->setType(QCPItemPosition::ptAbsolute);
-    item->bottomRight->setType(QCPItemPosition::ptAbsolute);
-    item->topLeft->setCoords(x - 7, y - 7);
-    item->bottomRight->setCoords(x + 7, y + 7);
+  const QPen pen(critical_color(), 2, style);
+  if (results_.kind != SweepKind::kBlockDepth) {
+    auto* square = new QCPItemTracer(plot_);
+    square->position->setCoords(at);
+    square->setStyle(QCPItemTracer::tsSquare);
+    square->setSize(15);
+    square->setPen(pen);
+    square->setBrush(Qt::NoBrush);
+    return;
   }
-  item->setPen(QPen(critical_color(), 2, style));
+  auto* item = new QCPItemRect(plot_);
+  item->topLeft->setCoords(at.x() - 0.48, at.y() + 0.48);
+  item->bottomRight->setCoords(at.x() + 0.48, at.y() - 0.48);
+  item->setPen(pen);
   item->setBrush(Qt::NoBrush);
 }
 
@@ -327,6 +328,10 @@ void SweepPlot::build_heat_map() {
   plot_->xAxis->grid()->setVisible(false);
   plot_->yAxis->grid()->setVisible(false);
   const auto best = best_of(points, value_);
+  // Where numbers would cover each other, colours say enough; the rest is in the tooltips.
+  const int margins = 6 * fontMetrics().height();
+  const bool has_room =
+      (room() - margins) / columns > fontMetrics().horizontalAdvance(tr("not possible")) * 3 / 4;
   for (size_t i = 0; i < points.size(); ++i) {
     const auto number = value_of(points[i], value_);
     QString text = number ? qt(value_text(value_, *number)) : QString();
@@ -335,7 +340,9 @@ void SweepPlot::build_heat_map() {
     if (number && value_ == CandidateValue::kExposedShare && *number <= kHidesBelow) {
       text += tr("\nhides");
     }
-    if (best == i) {
+    if (!has_room) {
+      text = best == i ? tr("★") : number ? QString() : tr("–");
+    } else if (best == i) {
       text += tr("\n★ best");
     } else if (number && best && value_ == CandidateValue::kTime) {
       text += "\n" + qt(signed_percent(*number / *value_of(points[*best], value_) - 1));
@@ -408,7 +415,10 @@ void SweepPlot::build_lines() {
   set_y_ticks(is_logarithmic() ? least - pad : 0, is_logarithmic() ? most + pad : most * 1.1 + pad);
   const auto ends = std::minmax_element(places_.begin(), places_.end(),
                                         [](QPointF a, QPointF b) { return a.x() < b.x(); });
-  plot_->xAxis->setRange(ends.first->x() - 0.4, ends.second->x() + 0.4);
+  // Room for the value beside the outermost point.
+  const bool is_rising = y.back() >= y.front();
+  plot_->xAxis->setRange(ends.first->x() - (is_rising ? 0.8 : 0.4),
+                         ends.second->x() + (is_rising ? 0.4 : 0.8));
   plot_->xAxis->grid()->setVisible(true);
   plot_->yAxis->grid()->setVisible(true);
   for (size_t i = 0; i < results_.points.size(); ++i) {
@@ -416,7 +426,7 @@ void SweepPlot::build_lines() {
       places_[i].setY(plot_->yAxis->range().lower);
       add_text(places_[i].x(), plot_->yAxis->range().center(), tr("not\npossible"), colors.faint);
     } else if (const auto number = value_of(results_.points[i], value_)) {
-      add_value(places_[i], qt(value_text(value_, *number)), colors.text);
+      add_value(places_[i], y.back() < y.front(), qt(value_text(value_, *number)), colors.text);
     }
   }
 }
@@ -481,8 +491,8 @@ void SweepPlot::draw_on(QPaintDevice& device, QSize size, bool is_vector,
                         std::optional<Theme> theme) {
   const Theme before = theme_;
   if (theme && *theme != theme_) set_theme(*theme);
-  auto* caption = plot_->findChild<QCPItemText*>(kCaptionName);
-  if (caption != nullptr) caption->setText(elided(results_.caption, size.width(), font()));
+  picture_width_ = size.width();
+  rebuild();
   plot_->replot(QCustomPlot::rpImmediateRefresh);
   QCPPainter painter;
   if (painter.begin(&device)) {
@@ -492,8 +502,8 @@ void SweepPlot::draw_on(QPaintDevice& device, QSize size, bool is_vector,
     plot_->toPainter(&painter, size.width(), size.height());
     painter.end();
   }
-  if (before != theme_) return set_theme(before);
-  if (caption != nullptr) caption->setText(elided(results_.caption, plot_->width(), font()));
+  picture_width_ = 0;
+  set_theme(before);
 }
 
 QPointF SweepPlot::position_of(size_t point) const {
@@ -537,8 +547,7 @@ void SweepPlot::mark(std::optional<size_t> point) {
 bool SweepPlot::eventFilter(QObject* watched, QEvent* event) {
   if (watched != plot_) return QWidget::eventFilter(watched, event);
   if (event->type() == QEvent::Resize) {
-    auto* caption = plot_->findChild<QCPItemText*>(kCaptionName);
-    if (caption != nullptr) caption->setText(elided(results_.caption, plot_->width(), font()));
+    rebuild();
     return false;
   }
   if (event->type() == QEvent::MouseButtonPress) {

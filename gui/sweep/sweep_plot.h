@@ -59,13 +59,14 @@ class SweepPlot : public QWidget {
 
  private:
   void rebuild();
+  int room() const;
   void build_heat_map();
   void build_lines();
   void build_bars();
   void apply_theme();
   void show_caption();
   QCPItemText* add_text(double x, double y, const QString& text, const QColor& color);
-  void add_value(QPointF at, const QString& text, const QColor& color);
+  void add_value(QPointF at, bool is_falling, const QString& text, const QColor& color);
   void outline(size_t point, Qt::PenStyle style);
   void outline_points();
   void set_y_ticks(double low, double high);
@@ -81,6 +82,7 @@ class SweepPlot : public QWidget {
   QCustomPlot* plot_;
   std::vector<QPointF> places_;  ///< Of every point, in the coordinates of the plot.
   std::optional<size_t> current_, marked_;
+  int picture_width_ = 0;  ///< Of the picture that is drawn; 0: the widget.
 };
 
 }  // namespace ring::gui

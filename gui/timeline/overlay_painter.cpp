@@ -205,6 +205,7 @@ std::optional<QRectF> TimelinePainter::pointer_flag() const {
   if (!scene_.pointer || !geometry_.plot.contains(scene_.pointer->toPoint())) return std::nullopt;
   QRectF flag = time_flag(scene_.pointer->x(), time_text(scale_.time_at(scene_.pointer->x())));
   const auto cursor = cursor_flag();
+  if (cursor && scale_.x_of(*scene_.cursor_ps) == scene_.pointer->x()) return std::nullopt;
   if (!cursor || !cursor->intersects(flag)) return flag;
   const bool is_right = flag.center().x() >= cursor->center().x();
   const bool has_room = cursor->right() + 1 + flag.width() <= geometry_.ruler.right() + 1;

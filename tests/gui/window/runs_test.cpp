@@ -204,6 +204,28 @@ TEST(RingLayout, EveryShapeHasItsNodesInTheSquareAndItsRanksApart) {
   }
 }
 
+TEST(RingLayout, WhatAProcessorIsPluggedIntoStandsBesideIt) {
+  const Machine machine = machine_preset("dgx-a100");
+  const RingLayout layout = lay_out_ring(machine, 8);
+  const auto away = [&](int a, int b) {
+    const QPointF way =
+        layout.nodes[static_cast<size_t>(a)].at - layout.nodes[static_cast<size_t>(b)].at;
+    return std::hypot(way.x(), way.y());
+  };
+  int plugged = 0;
+  for (const Link& link : machine.topology.links()) {
+    const auto kind_of = [&](int node) {
+      return machine.topology.nodes()[static_cast<size_t>(node)].kind;
+    };
+    if (kind_of(link.from) != NodeKind::kGpu || kind_of(link.to) != NodeKind::kPcieSwitch) continue;
+    ++plugged;
+    for (const int other : machine.processors) {
+      EXPECT_LE(away(link.from, link.to), away(other, link.to)) << link.from << " " << link.to;
+    }
+  }
+  EXPECT_EQ(plugged, 8);
+}
+
 TEST(RingLayout, RanksThatShareAProcessorStandApart) {
   const Machine machine = machine_preset("ring:ranks=2");
   const RingLayout layout = lay_out_ring(machine, 6);
