@@ -1,5 +1,7 @@
 #include "core/library.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -89,8 +91,19 @@ std::string find_in_library(LibraryKind kind, std::string_view name) {
 std::string nearest_in_library(LibraryKind kind, std::string_view name) {
   const std::vector<LibraryEntry> entries = library_entries(kind);
   std::vector<std::string_view> names;
-  for (const LibraryEntry& entry : entries) names.push_back(entry.name);
-  return nearest_spelling(name, names.data(), static_cast<int>(names.size()));
+  std::vector<std::string_view> beginning;
+  for (const LibraryEntry& entry : entries) {
+    names.push_back(entry.name);
+    if (!name.empty() && entry.name.starts_with(name) && beginning.size() < 3) {
+      beginning.push_back(entry.name);
+    }
+  }
+  const std::string near = nearest_spelling(name, names.data(), static_cast<int>(names.size()));
+  if (!near.empty() || beginning.empty()) return near;
+  const std::string_view last = beginning.back();
+  beginning.pop_back();
+  if (beginning.empty()) return std::string(last);
+  return fmt::format("{} or {}", fmt::join(beginning, ", "), last);
 }
 
 }  // namespace ring

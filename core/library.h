@@ -26,7 +26,8 @@ std::string library_folder(LibraryKind kind);
 std::vector<LibraryEntry> library_entries(LibraryKind kind);
 /// The path of an entry, empty when there is none of this name.
 std::string find_in_library(LibraryKind kind, std::string_view name);
-/// For messages: "h100-sxm-8" for "h100-sxm8"; empty when nothing is near.
+/// For messages: "h100-sxm-8" for "h100-sxm8", else up to three that begin with `name`, such as
+/// "h100-500w-8, h100-sxm-8 or h100-sxm-16-ib" for "h100"; empty when nothing is near.
 std::string nearest_in_library(LibraryKind kind, std::string_view name);
 
 }  // namespace ring

@@ -76,7 +76,8 @@ void validate(const Problem& problem) {
   }
   if (problem.head_dim > 256 || problem.head_dim_v > 256) {
     throw_usage(fmt::format("head_dim {} / head_dim_v {}: the largest supported is 256",
-                            problem.head_dim, problem.head_dim_v));
+                            problem.head_dim, problem.head_dim_v),
+                "a model whose layers differ may have smaller ones: choose with --layer");
   }
   if (!std::isfinite(problem.scale)) throw_usage("scale is not a finite number");
   int64_t count = checked_multiply(problem.batch, problem.heads, "batch x heads");

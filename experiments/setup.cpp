@@ -9,6 +9,7 @@
 #include "core/formats/model_library.h"
 #include "core/formats/scenario_toml.h"
 #include "core/library.h"
+#include "core/machine_presets.h"
 #include "core/model_shape.h"
 #include "core/paths.h"
 #include "kernels/topology_choice.h"
@@ -176,7 +177,9 @@ void SetupOptions::apply_topology(Scenario& scenario) const {
   if (!is_topology_file(*topology_)) {
     if (topology_path(*topology_).empty()) {
       throw_usage(fmt::format("--topology: there is no file {}", *topology_),
-                  "shapes, such as dgx-a100:nodes=2, are for --machine");
+                  is_machine_preset(*topology_)
+                      ? fmt::format("it is a shape: give --machine {}", *topology_)
+                      : "shapes, such as dgx-a100:nodes=2, are for --machine");
     }
     throw_usage(fmt::format("--topology: {} is no topology that can be read", *topology_),
                 "take nvidia-smi topo -m, rocm-smi, a topology file of NCCL, or TOML");

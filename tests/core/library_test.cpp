@@ -49,6 +49,9 @@ TEST(Library, EveryScenarioReads) {
 
 TEST(Library, ATypingErrorIsAnsweredWithTheNearestName) {
   EXPECT_EQ(nearest_in_library(LibraryKind::kMachines, "h100-sxm8"), "h100-sxm-8");
+  EXPECT_EQ(nearest_in_library(LibraryKind::kMachines, "h800"), "h800-sxm-8");
+  EXPECT_EQ(nearest_in_library(LibraryKind::kMachines, "a100"),
+            "a100-pcie-4, a100-pcie-8 or a100-sxm-128-ib");
   EXPECT_EQ(find_in_library(LibraryKind::kMachines, "h100-sxm8"), "");
 }
 
