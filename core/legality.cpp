@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/choices.h"
 #include "core/strategy.h"
 
 namespace ring {
@@ -20,11 +21,11 @@ bool can_be_planned(const Problem& problem, const Tuning& tuning) {
   }
 }
 
-/// The divisors of the ranks, those nearest to `wanted` first.
-std::vector<int64_t> divisors_near(int ranks, int64_t wanted) {
+/// The divisors of the ranks and of the KV heads, those nearest to `wanted` first.
+std::vector<int64_t> divisors_near(int64_t ranks, int64_t kv_heads, int64_t wanted) {
   std::vector<int64_t> divisors;
-  for (int64_t divisor = 1; divisor <= ranks; ++divisor) {
-    if (ranks % divisor == 0) divisors.push_back(divisor);
+  for (int64_t divisor = 1; divisor <= std::max(ranks, kv_heads); ++divisor) {
+    if (ranks % divisor == 0 || kv_heads % divisor == 0) divisors.push_back(divisor);
   }
   std::stable_sort(divisors.begin(), divisors.end(), [wanted](int64_t a, int64_t b) {
     return std::abs(a - wanted) < std::abs(b - wanted);
@@ -32,32 +33,54 @@ std::vector<int64_t> divisors_near(int ranks, int64_t wanted) {
   return divisors;
 }
 
-/// The number behind the colon, or else one that splits the ranks in about equal halves.
-int64_t wanted_number(const Tuning& tuning) {
+/// The number behind the colon; 0: there is none.
+int64_t given_number(const Tuning& tuning) {
   const size_t colon = tuning.strategy.find(':');
   const int64_t given =
       colon == std::string::npos ? 0 : std::atoll(tuning.strategy.c_str() + colon + 1);
-  if (given > 0) return given;
+  return std::max<int64_t>(given, 0);
+}
+
+/// Splits the ranks in about as many groups as each has members.
+int64_t middle_number(int ranks) {
   int64_t root = 1;
-  while ((root + 1) * (root + 1) <= tuning.ranks) ++root;
+  while ((root + 1) * (root + 1) <= ranks) ++root;
   return root;
 }
 
-/// The same strategy with other parameters, the likeliest first.
-std::vector<Tuning> with_other_parameters(const Tuning& tuning) {
+/// The same strategy with other parameters, the likeliest first: another number where one was
+/// given.
+std::vector<Tuning> with_other_parameters(const Problem& problem, const Tuning& tuning) {
   const std::string name = tuning.strategy.substr(0, tuning.strategy.find(':'));
-  std::vector<std::string> texts{name};
+  const int64_t given = given_number(tuning);
+  std::vector<std::string> texts;
+  if (given == 0) texts.push_back(name);
   if (!find_strategy(name).parameter.empty()) {
-    for (const int64_t number : divisors_near(tuning.ranks, wanted_number(tuning))) {
+    const int64_t wanted = given > 0 ? given : middle_number(tuning.ranks);
+    for (const int64_t number : divisors_near(tuning.ranks, problem.kv_heads, wanted)) {
       for (const char* rest : {"", ",uneven", ",repeat"})
         texts.push_back(fmt::format("{}:{}{}", name, number, rest));
     }
     texts.push_back(name + ":uneven");
     texts.push_back(name + ":repeat");
   }
+  if (given > 0) texts.push_back(name);
   std::vector<Tuning> found(texts.size(), tuning);
   for (size_t i = 0; i < texts.size(); ++i) found[i].strategy = texts[i];
   return found;
+}
+
+/// The same kind without a parameter, that of the nearest name, and what is always possible.
+std::vector<std::string> other_partitions(const Problem& problem, const Tuning& tuning) {
+  const std::string kind(kind_of(tuning.partition));
+  std::vector<std::string_view> known;
+  const std::vector<ChoiceForm> forms = partition_forms(problem.seq_len(), tuning.ranks);
+  for (const ChoiceForm& form : forms) known.push_back(form.kind);
+  std::vector<std::string> texts{kind};
+  const std::string nearest = nearest_spelling(kind, known.data(), static_cast<int>(known.size()));
+  if (!nearest.empty()) texts.push_back(nearest);
+  texts.insert(texts.end(), {"contiguous", "zigzag"});
+  return texts;
 }
 
 std::vector<Tuning> on_other_ranks(const Tuning& tuning) {
@@ -79,13 +102,13 @@ std::vector<Tuning> on_other_ranks(const Tuning& tuning) {
 
 std::optional<Tuning> nearest_legal(const Problem& problem, const Tuning& tuning) {
   std::vector<Tuning> candidates{tuning};
-  const auto add_variants = [&candidates](const Tuning& base) {
+  const auto add_variants = [&candidates, &problem](const Tuning& base) {
     candidates.push_back(base);
-    for (const Tuning& other : with_other_parameters(base)) candidates.push_back(other);
+    for (const Tuning& other : with_other_parameters(problem, base)) candidates.push_back(other);
   };
   add_variants(tuning);
   Tuning plain = tuning;
-  for (const char* partition : {"contiguous", "zigzag"}) {
+  for (const std::string& partition : other_partitions(problem, tuning)) {
     plain.partition = partition;
     add_variants(plain);
   }

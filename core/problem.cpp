@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -70,14 +71,25 @@ void validate(const Problem& problem) {
   positive(problem.head_dim_v, "head_dim_v");
   positive(problem.seq_len(), "seq_len");
   if (problem.heads % problem.kv_heads != 0) {
+    int64_t below = std::min(problem.kv_heads, problem.heads);
+    while (problem.heads % below != 0) --below;
     throw_usage(
         fmt::format("kv_heads {} does not divide heads {}", problem.kv_heads, problem.heads),
-        "each KV head serves the same number of query heads");
+        fmt::format("each KV head serves the same number of query heads; nearest legal: --kv-heads "
+                    "{}",
+                    below));
   }
-  if (problem.head_dim > 256 || problem.head_dim_v > 256) {
-    throw_usage(fmt::format("head_dim {} / head_dim_v {}: the largest supported is 256",
-                            problem.head_dim, problem.head_dim_v),
-                "a model whose layers differ may have smaller ones: choose with --layer");
+  static constexpr int64_t kLargestHeadDim = 256;
+  const bool is_key_dim = problem.head_dim > kLargestHeadDim;
+  const bool is_value_dim = problem.head_dim_v > kLargestHeadDim;
+  if (is_key_dim || is_value_dim) {
+    throw_usage(
+        fmt::format("head_dim {} / head_dim_v {}: the largest supported is {}", problem.head_dim,
+                    problem.head_dim_v, kLargestHeadDim),
+        fmt::format("a model whose layers differ may have smaller ones: choose with "
+                    "--layer; nearest legal: {}{}{} {}",
+                    is_key_dim ? "--head-dim" : "", is_key_dim && is_value_dim ? " and " : "",
+                    is_value_dim ? "--head-dim-v" : "", kLargestHeadDim));
   }
   if (!std::isfinite(problem.scale)) throw_usage("scale is not a finite number");
   int64_t count = checked_multiply(problem.batch, problem.heads, "batch x heads");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/counted.h"
 #include "core/error.h"
 
 namespace ring {
@@ -24,8 +25,8 @@ std::string degrees_text(const std::vector<int64_t>& degrees) {
   if (!repeated.empty()) hint += "; with K and V repeated (:repeat) also " + degrees_text(repeated);
   if (kv_heads > 1) hint += fmt::format("; unevenly (:uneven) any up to {}", kv_heads);
   throw_usage(fmt::format("{} query heads over {} KV heads cannot be split evenly over {} ranks: "
-                          "a KV head and its {} query heads stay together",
-                          heads, kv_heads, ranks, heads / kv_heads),
+                          "a KV head and its {} stay together",
+                          heads, kv_heads, ranks, counted(heads / kv_heads, "query head")),
               hint);
 }
 
