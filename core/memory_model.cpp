@@ -20,6 +20,7 @@ Bytes shaped_bytes(const Problem& problem, const RankStorage& storage) {
   constexpr Bytes kFloat = 4;
   Bytes sum = storage.scratch_bytes;
   for (const BufferShape& shape : storage.shaped_buffers) {
+    if (shape.memory_of >= 0) continue;
     const HeadRange heads = query_heads(problem, shape.head_begin, shape.head_end);
     sum += payload_bytes(problem, shape.payload, heads, shape.tokens);
     if (shape.payload == Payload::kOutput)

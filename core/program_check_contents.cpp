@@ -16,7 +16,7 @@ Contents::Contents(const RingProgram& program, int rank, std::vector<Fault>& fau
 void Contents::fill(const Place& place, const std::vector<int64_t>& positions) {
   std::vector<Row>& rows = held_[place].rows;
   rows.resize(positions.size());
-  for (size_t row = 0; row < positions.size(); ++row) rows[row] = {positions[row], -1};
+  for (size_t row = 0; row < positions.size(); ++row) rows[row] = {positions[row], -1, place.index};
 }
 
 void Contents::add_fault(FaultKind kind, size_t op, std::string_view reason, int64_t other) {
@@ -53,6 +53,14 @@ void Contents::read(Held& held, const Access& access, size_t i) {
                                              : fmt::format("token {} lies", row.position)));
       return;
     }
+    if (row.buffer != access.buffer) {
+      add_fault(FaultKind::kWrongContents, i,
+                fmt::format("reads buffer {} after buffer {}, which has the same memory, was "
+                            "written by",
+                            access.buffer, row.buffer),
+                row.writer);
+      return;
+    }
     if (row.writer == last_writer || row.writer < 0) continue;
     last_writer = row.writer;
     if (row.writer != static_cast<int64_t>(i) && !order_.is_before(op_at(row.writer), i)) {
@@ -80,7 +88,7 @@ void Contents::write(Held& held, const Access& access, size_t i) {
   for (size_t k = 0; k < access.rows.size(); ++k) {
     Row& row = held.rows[static_cast<size_t>(std::max<int64_t>(access.rows[k], 0))];
     const int64_t writer = row.writer;
-    row = {access.positions[k], static_cast<int64_t>(i)};
+    row = {access.positions[k], static_cast<int64_t>(i), access.buffer};
     if (writer == last_writer || writer < 0 || writer == static_cast<int64_t>(i)) continue;
     last_writer = writer;
     if (!order_.is_before(op_at(writer), i)) {

@@ -10,7 +10,7 @@
 
 namespace ring::check {
 
-/// A buffer or state, or one of the tensors of a query side.
+/// A buffer or state, or one of the tensors of a query side. Buffers that share memory are one.
 struct Place {
   bool is_state = false;
   int32_t index = 0;
@@ -24,6 +24,7 @@ struct Access {
   bool writes = false;
   HeadRange heads;
   std::vector<int64_t> rows, positions;
+  int32_t buffer = 0;  ///< Of those that share the place.
 };
 
 /// Follows a rank op by op: what is read must have been written before, and nothing may be written
@@ -42,6 +43,7 @@ class Contents {
   struct Row {
     int64_t position = -1;
     int64_t writer = -1;
+    int32_t buffer = 0;
   };
   struct Reader {
     size_t op;

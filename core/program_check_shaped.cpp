@@ -63,6 +63,11 @@ class ShapedChecker {
   const StateShape& state_shape(int32_t state) const {
     return ops_.storage.shaped_states[static_cast<size_t>(state - ops_.storage.states)];
   }
+  /// The buffer whose memory it uses.
+  int32_t memory_of(int32_t buffer) const {
+    const int32_t other = buffer_shape(buffer).memory_of;
+    return other < 0 ? buffer : ops_.storage.buffers + other;
+  }
   bool is_shaped(Payload payload, int32_t buffer) const {
     return is_shaped_buffer(ops_.storage, payload, buffer);
   }
@@ -198,7 +203,7 @@ class ShapedChecker {
 
   void part(const Op& op, size_t i, int32_t buffer, int tensor, int64_t at, const Rows& rows,
             Use use, int32_t order = -1) {
-    Access access{{false, buffer, tensor}, false, heads_of(op), {}, {}};
+    Access access{{false, memory_of(buffer), tensor}, false, heads_of(op), {}, {}, buffer};
     access.positions = positions_of(program_.tokens_of(rows.shard), rows.begin, rows.end);
     access.rows = rows_from(at, access.positions.size());
     if (order >= 0) {
@@ -213,7 +218,7 @@ class ShapedChecker {
 
   /// `reads`: the state must hold these rows already. `writes` says whether it changes.
   void state(const Op& op, size_t i, int32_t index, bool reads, bool writes = true) {
-    Access access{{true, index}, false, heads_of(op), {}, {}};
+    Access access{{true, index}, false, heads_of(op), {}, {}, index};
     access.positions = positions_of(program_.tokens_of(op.q_shard), op.q_begin, op.q_end);
     access.rows = rows_from(0, access.positions.size());
     const StateShape& shape = state_shape(index);

@@ -156,6 +156,9 @@ struct BufferShape {
   /// Shard or group whose values are there from the start, or whose gradients end there; -1: they
   /// are received or copied. Of a query side that holds for Q alone.
   int32_t filled_with = -1;
+  /// The shaped buffer before it, by its place in the list, whose memory it uses too; -1: its own.
+  /// That one has memory of its own, and has as many bytes.
+  int32_t memory_of = -1;
 };
 
 /// A state with room for other rows than those of the own shard. It is packed: an op on it names

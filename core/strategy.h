@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/ring_program.h"
@@ -25,6 +26,8 @@ struct Strategy {
   /// Throws Error(kUsage) for tunings that this strategy cannot run, saying which can.
   std::unique_ptr<ProgramSource> (*make)(const Problem&, const Tuning&, const Partition&);
   StrategyFacts facts = {};
+  /// The strategy with a parameter that is worth listing beside its plain name; empty: none is.
+  std::string (*variant)(const Problem&) = nullptr;
 };
 
 std::span<const Strategy> all_strategies();

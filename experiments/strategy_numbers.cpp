@@ -32,26 +32,41 @@ StrategyNumbers count_numbers(const RingProgram& program) {
   return numbers;
 }
 
+namespace {
+
+StrategyChoice choice_of(const Strategy& strategy, const Problem& problem, const Tuning& tuning) {
+  StrategyChoice choice;
+  choice.strategy = &strategy;
+  choice.tuning = tuning;
+  try {
+    plan_exactly(problem, choice.tuning);
+    choice.is_legal = true;
+  } catch (const Error& error) {
+    choice.refusal = error.what();
+    const std::optional<Tuning> nearest = nearest_legal(problem, choice.tuning);
+    if (nearest && find_strategy(nearest->strategy).name == strategy.name) {
+      choice.tuning = *nearest;
+      choice.is_legal = true;
+    }
+  }
+  return choice;
+}
+
+}  // namespace
+
 std::vector<StrategyChoice> choose_strategies(const Problem& problem, const Tuning& tuning) {
   std::vector<StrategyChoice> choices;
+  Tuning asked = tuning;
   for (const Strategy& strategy : all_strategies()) {
-    StrategyChoice choice;
-    choice.strategy = &strategy;
-    choice.tuning = tuning;
-    if (find_strategy(tuning.strategy).name != strategy.name)
-      choice.tuning.strategy = std::string(strategy.name);
-    try {
-      plan_exactly(problem, choice.tuning);
-      choice.is_legal = true;
-    } catch (const Error& error) {
-      choice.refusal = error.what();
-      const std::optional<Tuning> nearest = nearest_legal(problem, choice.tuning);
-      if (nearest && find_strategy(nearest->strategy).name == strategy.name) {
-        choice.tuning = *nearest;
-        choice.is_legal = true;
-      }
-    }
-    choices.push_back(std::move(choice));
+    const bool is_given = find_strategy(tuning.strategy).name == strategy.name;
+    asked.strategy = is_given ? tuning.strategy : std::string(strategy.name);
+    choices.push_back(choice_of(strategy, problem, asked));
+    if (strategy.variant == nullptr) continue;
+    asked.strategy = strategy.variant(problem);
+    if (asked.strategy.empty() || asked.strategy == tuning.strategy) continue;
+    StrategyChoice variant = choice_of(strategy, problem, asked);
+    variant.is_variant = true;
+    if (variant.refusal.empty()) choices.push_back(std::move(variant));
   }
   return choices;
 }

@@ -24,9 +24,10 @@ struct StrategyChoice {
   Tuning tuning;
   std::string refusal;  ///< Why the tuning that was asked for is not legal; empty: it is.
   bool is_legal = false;
+  bool is_variant = false;  ///< Strategy::variant of the one before it.
 };
 
-/// One choice per strategy, in the order of all_strategies().
+/// One choice per strategy, in the order of all_strategies(), each with its variant behind it.
 std::vector<StrategyChoice> choose_strategies(const Problem& problem, const Tuning& tuning);
 
 }  // namespace ring

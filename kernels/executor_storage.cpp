@@ -98,6 +98,18 @@ KvBuffer shaped_pages(const Problem& problem, const BufferShape& shape) {
   return buffer;
 }
 
+/// The memory of `owner` with the heads of the shape.
+KvBuffer shared_pages(const Problem& problem, const KvBuffer& owner, const BufferShape& shape) {
+  KvBuffer buffer;
+  buffer.k = owner.k.shared();
+  buffer.v = owner.v.shared();
+  buffer.stats = owner.stats.shared();
+  buffer.payload = shape.payload;
+  buffer.query_heads = query_heads(problem, shape.head_begin, shape.head_end);
+  buffer.tokens = shape.tokens;
+  return buffer;
+}
+
 StateBuffer packed_state(const Problem& problem, const StateShape& shape) {
   StateBuffer state;
   state.is_packed = true;
@@ -145,8 +157,12 @@ RankMemory::RankMemory(const RingProgram& program, int rank) {
     states.push_back({Pages(state_rows * problem.head_dim_v * kFloat), Pages(state_rows * kFloat),
                       Pages(state_rows * kFloat)});
   }
-  for (const BufferShape& shape : storage.shaped_buffers)
-    receive_buffers.push_back(shaped_pages(problem, shape));
+  for (const BufferShape& shape : storage.shaped_buffers) {
+    receive_buffers.push_back(
+        shape.memory_of < 0
+            ? shaped_pages(problem, shape)
+            : shared_pages(problem, buffer(storage.buffers + shape.memory_of), shape));
+  }
   for (const StateShape& shape : storage.shaped_states)
     states.push_back(packed_state(problem, shape));
   out = Pages(rows * token_bytes(problem, problem.heads, problem.head_dim_v));

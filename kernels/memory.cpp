@@ -38,11 +38,17 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 }
 
 Pages::~Pages() {
-  if (data_ != nullptr) munmap(data_, static_cast<size_t>(mapped_));
+  if (mapped_ > 0) munmap(data_, static_cast<size_t>(mapped_));
+}
+
+Pages Pages::shared() const {
+  Pages same;
+  same.data_ = data_;
+  return same;
 }
 
 void Pages::touch() const {
-  if (data_ != nullptr) std::memset(data_, 0, static_cast<size_t>(mapped_));
+  if (mapped_ > 0) std::memset(data_, 0, static_cast<size_t>(mapped_));
 }
 
 }  // namespace ring

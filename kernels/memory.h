@@ -25,6 +25,8 @@ class Pages {
   T* as() const {
     return reinterpret_cast<T*>(data_);
   }
+  /// The same memory again, which must outlive it; it counts no bytes.
+  Pages shared() const;
   /// Writes to every page, so that no later access faults.
   void touch() const;
 

@@ -20,7 +20,12 @@ AttendWriter::AttendWriter(const Problem& problem, const Tuning& tuning, const P
 
 AttendWriter::AttendWriter(const Problem& problem, const Tuning& tuning, const Partition& partition,
                            const RowPlace& rows)
-    : problem_(problem), tuning_(tuning), partition_(partition), rows_(rows) {
+    : problem_(problem),
+      tuning_(tuning),
+      partition_(partition),
+      rows_(rows),
+      heads_(query_heads(problem, static_cast<int32_t>(rows.heads.begin),
+                         static_cast<int32_t>(rows.heads.end))) {
   if (tuning.is_deterministic) tree_ = tree_of(problem, tuning, row_tokens());
 }
 
@@ -35,14 +40,14 @@ Op AttendWriter::row_op(OpKind kind) const {
   op.q_shard = rows_.shard;
   op.q_begin = rows_.rows.begin;
   op.q_end = rows_.rows.end;
-  op.head_end = static_cast<int32_t>(problem_.heads);
+  op.head_begin = static_cast<int32_t>(heads_.begin);
+  op.head_end = static_cast<int32_t>(heads_.end);
   op.state = rows_.state;
   return op;
 }
 
-Bytes AttendWriter::state_bytes() const {
-  return problem_.batch * problem_.heads * (rows_.rows.end - rows_.rows.begin) *
-         (problem_.head_dim_v + 2) * 4;
+Bytes AttendWriter::bytes_of_state() const {
+  return state_bytes(problem_, heads_, rows_.rows.end - rows_.rows.begin);
 }
 
 BlockCounts AttendWriter::count(const AttendPlace& place) const {
@@ -65,7 +70,7 @@ std::optional<LanePoint> AttendWriter::append(const AttendPlace& place,
   op.visible_pairs = counts.visible_pairs;
   op.active_rows = counts.active_rows;
   op.edge_rows = counts.edge_rows;
-  op.flops = problem_.flops(counts.visible_pairs);
+  op.flops = problem_.flops(counts.visible_pairs) / problem_.heads * heads_.count();
   op.q_buffer = rows_.buffer;
   op.q_at = rows_.at;
   op.state = rows_.state + (tree_ ? tree_->acquire() : 0);
@@ -88,7 +93,7 @@ void AttendWriter::append_merges(const std::vector<StateTree::Merge>& merges, in
     op.step = step;
     op.state = rows_.state + merge.state;
     op.source_state = rows_.state + merge.source_state;
-    op.bytes = 3 * state_bytes();  // Two states are read, one is written.
+    op.bytes = 3 * bytes_of_state();  // Two states are read, one is written.
     std::vector<LanePoint> deps = arrival_of(op.state);
     for (const LanePoint& point : arrival_of(op.source_state)) deps.push_back(point);
     used_[op.state] = used_[op.source_state] = writer.append(op, deps, batch);
@@ -130,7 +135,7 @@ LanePoint AttendWriter::merge(int32_t source_state, int32_t step, std::span<cons
   op.step = step;
   op.source_state = source_state;
   op.starts_state = !is_started_;
-  op.bytes = 3 * state_bytes();
+  op.bytes = 3 * bytes_of_state();
   is_started_ = true;
   return writer.append(op, deps, batch);
 }
@@ -147,9 +152,9 @@ void AttendWriter::finalize(OpWriter& writer, OpBatch& batch) {
   if (rows == 0) return;
   Op op = finalize_op();
   op.q_at = rows_.rows.begin;
-  const Bytes output_bytes = problem_.batch * problem_.heads * rows *
+  const Bytes output_bytes = problem_.batch * heads_.count() * rows *
                              (problem_.head_dim_v * size_bytes(problem_.dtype) + 4);
-  op.bytes = state_bytes() + output_bytes;
+  op.bytes = bytes_of_state() + output_bytes;
   writer.append(op, arrival_of(op.state), batch);
 }
 
@@ -157,7 +162,7 @@ LanePoint AttendWriter::finalize_partial(int32_t step, OpWriter& writer, OpBatch
   Op op = finalize_op();
   op.payload = Payload::kPartial;
   op.step = step;
-  op.bytes = 2 * state_bytes();
+  op.bytes = 2 * bytes_of_state();
   return writer.append(op, {}, batch);
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/payload.h"
 #include "core/ring_program.h"
 #include "core/strategies/shard_messages.h"
 #include "core/strategies/state_tree.h"
@@ -26,11 +27,12 @@ struct RowPlace {
   int shard = 0;
   KeySlice rows;  ///< In local order of the shard.
   int32_t buffer = kHomeBuffer;
-  int64_t at = 0;     ///< Row of the buffer of the first one.
-  int32_t state = 0;  ///< The first of the states that are used.
+  int64_t at = 0;        ///< Row of the buffer of the first one.
+  int32_t state = 0;     ///< The first of the states that are used.
+  HeadRange heads = {};  ///< 0..0: all.
 };
 
-/// Query rows, with all heads, attend to blocks of keys: into one running state, or, when the
+/// Query rows attend to blocks of keys: into one running state, or, when the
 /// tuning is deterministic, into a state per block that is merged in the fixed tree.
 class AttendWriter {
  public:
@@ -70,13 +72,14 @@ class AttendWriter {
   std::vector<LanePoint> arrival_of(int32_t state);
   Op finalize_op() const;
   TokenRanges row_tokens() const;
-  Bytes state_bytes() const;
+  Bytes bytes_of_state() const;
   BlockCounts count(const AttendPlace& place) const;
 
   const Problem& problem_;
   const Tuning& tuning_;
   const Partition& partition_;
   const RowPlace rows_;
+  const HeadRange heads_;
   std::optional<StateTree> tree_;
   std::map<int32_t, LanePoint> arrived_;  ///< Of states that nothing has read since.
   std::map<int32_t, LanePoint> used_;     ///< Deterministic: who touched a state last.

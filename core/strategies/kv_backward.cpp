@@ -1,6 +1,7 @@
 #include "core/strategies/kv_backward.h"
 
 #include "core/strategies/backward_op.h"
+#include "core/strategies/key_packing.h"
 
 namespace ring {
 
@@ -17,7 +18,7 @@ bool KvBackward::next(OpBatch& batch) {
   const size_t before = batch.ops.size();
   if (!is_begun_) delta(batch);
   is_begun_ = true;
-  while (batch.ops.size() == before && round_ < plan_.messages.rounds()) advance(batch);
+  while (batch.ops.size() == before && group_ < plan_.groups()) advance(batch);
   return batch.ops.size() > before;
 }
 
@@ -25,6 +26,7 @@ bool KvBackward::next(OpBatch& batch) {
 // nothing later, so that all lanes of all ranks agree on one order and none can wait in a circle.
 void KvBackward::advance(OpBatch& batch) {
   if (step_ < 0) {
+    if (round_ == 0) pack_ahead(plan_, rank_, group_, tracks_, batch);
     if (round_ < plan_.messages.messages_of(rank_)) own_message(batch);
   } else if (step_ < routing_.steps()) {
     const int shard = routing_.shard_at(rank_, round_, step_);
@@ -38,10 +40,11 @@ void KvBackward::advance(OpBatch& batch) {
     }
   }
   if (step_ > 0 && round_ < plan_.messages.messages_of(rank_)) gradients_home(batch);
-  if (++step_ > routing_.steps()) {
-    step_ = -1;
-    ++round_;
-  }
+  if (++step_ <= routing_.steps()) return;
+  step_ = -1;
+  if (++round_ < plan_.messages.rounds()) return;
+  round_ = 0;
+  ++group_;
 }
 
 void KvBackward::delta(OpBatch& batch) {
@@ -52,17 +55,26 @@ void KvBackward::delta(OpBatch& batch) {
 }
 
 void KvBackward::own_message(OpBatch& batch) {
-  const Place place{rank_, plan_.messages.message(rank_, round_)};
-  // The query side is whole only when delta is.
-  const bool waits = plan_.moves == Payload::kQuerySide && delta_;
-  const LanePoint whole = delta_.value_or(LanePoint{});
-  pass_on(place, {&whole, waits ? size_t{1} : size_t{0}}, batch);
+  const KeySlice part = plan_.messages.message(rank_, round_);
+  const Place place{rank_, part, kHomeBuffer, part.begin};
+  Place sent = place;
+  sent.buffer = tracks_.own_buffer(group_);
+  if (sent.buffer != kHomeBuffer) {
+    PackedKeys& packed = tracks_.packed(group_);
+    const Readers sends = pass_on(sent, {&packed.done, 1}, batch);
+    packed.readers.insert(packed.readers.end(), sends.begin(), sends.end());
+  } else {
+    // The query side is whole only when delta is.
+    const bool waits = plan_.moves == Payload::kQuerySide && delta_;
+    const LanePoint whole = delta_.value_or(LanePoint{});
+    pass_on(sent, {&whole, waits ? size_t{1} : size_t{0}}, batch);
+  }
   compute(place, {}, batch);
 }
 
 void KvBackward::received_message(int shard, const Hop& from, OpBatch& batch) {
-  BufferRing& buffers = tracks_.buffers(plan_.moves, from.track);
-  Place place{shard, plan_.messages.message(shard, round_), buffers.take()};
+  BufferRing& buffers = tracks_.buffers(plan_.moves, from.track, group_);
+  Place place{shard, plan_.messages.message(shard, round_), buffers.take(group_)};
   Op op = transfer_op(OpKind::kReceive, plan_.moves, place);
   op.peer = from.rank;
   op.lane = tracks_.receive_lane(from.track);
@@ -71,7 +83,7 @@ void KvBackward::received_message(int shard, const Hop& from, OpBatch& batch) {
   Readers readers = pass_on(place, {&arrived, 1}, batch);
   std::optional<LanePoint> computed;
   if (plan_.is_needed(shard, round_, rank_)) {
-    place.gradients = tracks_.work().take();
+    place.gradients = tracks_.work().take(group_);
     Readers deps = tracks_.work().readers();
     deps.push_back(arrived);
     computed = compute(place, deps, batch);
@@ -92,7 +104,7 @@ void KvBackward::gradients(int shard, const Place& place, std::optional<LanePoin
   const int track = follows ? routing_.gradient_track(before, rank_, round_) : 0;
   if (follows) {
     Place received = place;
-    received.gradients = tracks_.gradients(track).take();
+    received.gradients = tracks_.gradients(track).take(group_);
     const LanePoint arrived = receive_gradients(received, before, track, batch);
     if (computed) {
       ready = add(place, received.gradients, arrived, batch);
@@ -103,6 +115,7 @@ void KvBackward::gradients(int shard, const Place& place, std::optional<LanePoin
     }
   }
   sum.buffer = sum.gradients;
+  sum.at = 0;
   Op op = transfer_op(OpKind::kSend, gradients_of(plan_.moves), sum);
   op.peer = ways_.destination(shard, round_, step_);
   op.lane = tracks_.send_lane(tracks_.tracks() + routing_.gradient_track(rank_, op.peer, round_));
@@ -118,7 +131,7 @@ void KvBackward::gradients_home(OpBatch& batch) {
   if (ways_.destination(rank_, round_, step_ - 1) != rank_) return;
   const int track = routing_.gradient_track(sender, rank_, round_);
   Place place{rank_, plan_.messages.message(rank_, round_)};
-  place.gradients = tracks_.gradients(track).take();
+  place.gradients = tracks_.gradients(track).take(group_);
   const LanePoint arrived = receive_gradients(place, sender, track, batch);
   const int32_t source = place.gradients;
   place.gradients = kHomeBuffer;
@@ -157,10 +170,13 @@ Op KvBackward::pairs_op(const Place& place, KeySlice block) const {
   const KeySlice keys = keys_move ? block : staying, queries = keys_move ? staying : block;
   Op op = backward_op(plan_.problem, plan_.partition, {keys_move ? rank_ : place.shard, queries},
                       {keys_move ? place.shard : rank_, keys});
+  op.head_begin = static_cast<int32_t>(plan_.heads(group_).begin);
+  op.head_end = static_cast<int32_t>(plan_.heads(group_).end);
+  op.flops /= plan_.groups();
   op.payload = plan_.moves;
   op.step = step_ + 1;
   op.buffer = place.buffer;
-  op.buffer_begin = place.buffer == kHomeBuffer ? block.begin : block.begin - place.part.begin;
+  op.buffer_begin = place.at + block.begin - place.part.begin;
   op.state = place.gradients;
   op.starts_state = place.gradients != kHomeBuffer;
   return op;
@@ -179,17 +195,16 @@ void KvBackward::set_part(Op& op, int shard, KeySlice part) const {
 }
 
 Op KvBackward::transfer_op(OpKind kind, Payload payload, const Place& place) const {
-  const int64_t messages = plan_.ranks() * plan_.messages.rounds();
   const Tokens tokens = place.part.end - place.part.begin;
   Op op;
+  plan_.name_heads(op, group_);
   op.kind = kind;
   op.payload = payload;
-  op.message = numbers_.first_message + place.shard * plan_.messages.rounds() + round_ +
-               (is_gradient(payload) ? messages : 0);
-  op.bytes = is_gradient(payload) ? gradient_bytes(plan_.problem, plan_.moves, tokens)
-                                  : travelling_bytes(plan_.problem, plan_.moves, tokens);
+  op.message = numbers_.first_message + plan_.message_number(group_, place.shard, round_) +
+               (is_gradient(payload) ? plan_.messages_of_phase() : 0);
+  op.bytes = payload_bytes(plan_.problem, payload, plan_.heads(group_), tokens);
   op.buffer = place.buffer;
-  op.buffer_begin = place.buffer == kHomeBuffer ? place.part.begin : 0;
+  op.buffer_begin = place.at;
   set_part(op, place.shard, place.part);
   return op;
 }
@@ -207,6 +222,7 @@ LanePoint KvBackward::receive_gradients(const Place& place, int from, int track,
 LanePoint KvBackward::add(const Place& place, int32_t source, LanePoint arrived, OpBatch& batch) {
   Op op;
   op.kind = OpKind::kAdd;
+  plan_.name_heads(op, group_);
   op.payload = gradients_of(plan_.moves);
   op.step = step_ + 1;
   op.state = place.gradients;
@@ -214,7 +230,8 @@ LanePoint KvBackward::add(const Place& place, int32_t source, LanePoint arrived,
   op.buffer_begin = place.gradients == kHomeBuffer ? place.part.begin : 0;
   set_part(op, place.shard, place.part);
   // Two are read, one is written.
-  op.bytes = 3 * gradient_bytes(plan_.problem, plan_.moves, place.part.end - place.part.begin);
+  op.bytes = 3 * payload_bytes(plan_.problem, op.payload, plan_.heads(group_),
+                               place.part.end - place.part.begin);
   return tracks_.writer().append(op, {&arrived, 1}, batch);
 }
 

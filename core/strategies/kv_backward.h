@@ -33,6 +33,7 @@ class KvBackward {
     int shard = 0;
     KeySlice part;
     int32_t buffer = kHomeBuffer;
+    int64_t at = 0;  ///< Row of the buffer of the first token.
     int32_t gradients = kHomeBuffer;
   };
 
@@ -60,6 +61,7 @@ class KvBackward {
   const Numbers numbers_;
   std::vector<Hop> hops_;
   std::optional<LanePoint> delta_;
+  int group_ = 0;  ///< Of heads.
   int64_t round_ = 0;
   int step_ = -1;
   bool is_begun_ = false;

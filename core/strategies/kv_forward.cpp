@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/strategies/key_packing.h"
+
 namespace ring {
 
 KvForward::KvForward(const KvPlan& plan, const KvRouting& routing, int rank, RankTracks& tracks)
@@ -9,26 +11,20 @@ KvForward::KvForward(const KvPlan& plan, const KvRouting& routing, int rank, Ran
 
 void KvForward::begin(int64_t first_message) {
   first_message_ = first_message;
-  attends_.emplace(plan_.problem, plan_.tuning, plan_.partition, rank_);
+  group_ = 0;
   round_ = 0;
   step_ = -1;
-  is_finished_ = false;
 }
 
 bool KvForward::next(OpBatch& batch) {
   const size_t before = batch.ops.size();
-  while (batch.ops.size() == before && !is_finished_) advance(batch);
+  while (batch.ops.size() == before && group_ < plan_.groups()) advance(batch);
   return batch.ops.size() > before;
 }
 
 void KvForward::advance(OpBatch& batch) {
-  if (round_ == plan_.messages.rounds()) {
-    attends_->finalize(tracks_.writer(), batch);
-    states_ = std::max(states_, attends_->states());
-    is_finished_ = true;
-    return;
-  }
   if (step_ < 0) {
+    if (round_ == 0) begin_group(batch);
     if (round_ < plan_.messages.messages_of(rank_)) own_message(batch);
   } else {
     const int shard = routing_.shard_at(rank_, round_, step_);
@@ -38,22 +34,39 @@ void KvForward::advance(OpBatch& batch) {
       received_message(shard, from, batch);
     }
   }
-  if (++step_ == routing_.steps()) {
-    step_ = -1;
-    ++round_;
-  }
+  if (++step_ < routing_.steps()) return;
+  step_ = -1;
+  if (++round_ < plan_.messages.rounds()) return;
+  attends_->finalize(tracks_.writer(), batch);
+  states_ = std::max(states_, attends_->states());
+  round_ = 0;
+  ++group_;
+}
+
+void KvForward::begin_group(OpBatch& batch) {
+  pack_ahead(plan_, rank_, group_, tracks_, batch);
+  const KeySlice all{0, plan_.partition.shard_tokens(rank_)};
+  attends_.emplace(plan_.problem, plan_.tuning, plan_.partition,
+                   RowPlace{rank_, all, kHomeBuffer, 0, 0, plan_.heads(group_)});
 }
 
 void KvForward::own_message(OpBatch& batch) {
   const KeySlice keys = plan_.messages.message(rank_, round_);
-  pass_on(rank_, keys, kHomeBuffer, {}, batch);
+  const int32_t buffer = tracks_.own_buffer(group_);
+  if (buffer == kHomeBuffer) {
+    pass_on(rank_, keys, buffer, {}, batch);
+  } else {
+    PackedKeys& packed = tracks_.packed(group_);
+    const Readers sends = pass_on(rank_, keys, buffer, {&packed.done, 1}, batch);
+    packed.readers.insert(packed.readers.end(), sends.begin(), sends.end());
+  }
   attend(rank_, keys, kHomeBuffer, {}, batch);
 }
 
 void KvForward::received_message(int shard, const Hop& from, OpBatch& batch) {
   const KeySlice keys = plan_.messages.message(shard, round_);
-  BufferRing& buffers = tracks_.buffers(Payload::kKeyValue, from.track);
-  const int32_t buffer = buffers.take();
+  BufferRing& buffers = tracks_.buffers(Payload::kKeyValue, from.track, group_);
+  const int32_t buffer = buffers.take(group_);
   const LanePoint arrived = receive(shard, keys, buffer, from, buffers.readers(), batch);
   Readers readers = pass_on(shard, keys, buffer, {&arrived, 1}, batch);
   if (const auto last = attend(shard, keys, buffer, {&arrived, 1}, batch)) readers.push_back(*last);
@@ -87,13 +100,14 @@ Readers KvForward::pass_on(int shard, KeySlice keys, int32_t buffer,
 Op KvForward::transfer_op(OpKind kind, int shard, KeySlice keys, int32_t buffer) const {
   Op op;
   op.kind = kind;
-  op.message = first_message_ + shard * plan_.messages.rounds() + round_;
-  op.bytes = plan_.problem.kv_bytes(keys.end - keys.begin);
+  plan_.name_heads(op, group_);
+  op.message = first_message_ + plan_.message_number(group_, shard, round_);
+  op.bytes = payload_bytes(plan_.problem, op.payload, plan_.heads(group_), keys.end - keys.begin);
   op.buffer = buffer;
   op.kv_shard = shard;
   op.kv_begin = keys.begin;
   op.kv_end = keys.end;
-  op.buffer_begin = buffer == kHomeBuffer ? keys.begin : 0;
+  op.buffer_begin = shard == rank_ ? keys.begin : 0;
   return op;
 }
 

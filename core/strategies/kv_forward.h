@@ -22,6 +22,7 @@ class KvForward : public ForwardPhase {
 
  private:
   void advance(OpBatch& batch);
+  void begin_group(OpBatch& batch);
   void own_message(OpBatch& batch);
   void received_message(int shard, const Hop& from, OpBatch& batch);
   LanePoint receive(int shard, KeySlice keys, int32_t buffer, const Hop& from,
@@ -40,9 +41,9 @@ class KvForward : public ForwardPhase {
   std::optional<AttendWriter> attends_;
   int32_t states_ = 1;
   std::vector<Hop> hops_;
+  int group_ = 0;  ///< Of heads.
   int64_t round_ = 0;
   int step_ = -1;
-  bool is_finished_ = false;
 };
 
 }  // namespace ring

@@ -17,9 +17,8 @@ using MakeRouting = std::function<std::unique_ptr<KvRouting>(const KvPlan&)>;
 
 /// One side that travels in the backward pass.
 struct BackwardWay {
-  BackwardWay(const Problem& problem, const Tuning& tuning, const Partition& partition,
-              Payload moves, const MakeRouting& make_routing)
-      : plan(problem, tuning, partition, moves),
+  BackwardWay(const KvPlan& forward, Payload moves, const MakeRouting& make_routing)
+      : plan(forward.problem, forward.tuning, forward.partition, forward.head_groups, moves),
         routing(make_routing(plan)),
         ways(plan, *routing) {}
 
@@ -36,10 +35,13 @@ class KvStream : public RankStream {
       : plan_(plan),
         way_(backward),
         rank_(rank),
-        tracks_(plan.tuning, routing.tracks(), backward != nullptr || part != nullptr),
+        groups_(plan.head_groups > 0 ? std::make_unique<GroupBuffers>(plan, routing, rank)
+                                     : nullptr),
+        tracks_(plan.tuning, routing.tracks(), backward != nullptr || part != nullptr,
+                groups_.get()),
         forward_(part != nullptr ? part->phase(rank, tracks_, buffers)
                                  : std::make_unique<KvForward>(plan, routing, rank, tracks_)),
-        forward_messages_(part != nullptr ? part->messages() : messages()) {}
+        forward_messages_(part != nullptr ? part->messages() : plan.messages_of_phase()) {}
 
   bool next(OpBatch& batch) override {
     const size_t before = batch.ops.size();
@@ -55,14 +57,11 @@ class KvStream : public RankStream {
   int32_t states() const { return forward_->states(); }
 
  private:
-  /// Messages of all ranks in one phase that moves something once.
-  int64_t messages() const { return plan_.ranks() * plan_.messages.rounds(); }
-
   /// False when there is no further phase; the optimizer gap is appended on the way there.
   bool begin_phase(OpBatch& batch) {
     const Pass pass = plan_.problem.pass;
     if (micro_step_ == plan_.tuning.accumulation_steps) return end_step(batch);
-    const int64_t first = micro_step_ * (forward_messages_ + 2 * messages());
+    const int64_t first = micro_step_ * (forward_messages_ + 2 * plan_.messages_of_phase());
     is_in_phase_ = true;
     if (has_forward(pass) && !is_backward_next_) {
       forward_->begin(first);
@@ -89,6 +88,7 @@ class KvStream : public RankStream {
   const KvPlan& plan_;
   const BackwardWay* way_;
   const int rank_;
+  const std::unique_ptr<GroupBuffers> groups_;
   RankTracks tracks_;
   const std::unique_ptr<ForwardPhase> forward_;
   const int64_t forward_messages_;
@@ -100,8 +100,8 @@ class KvStream : public RankStream {
 class KvSource : public ProgramSource {
  public:
   KvSource(const Problem& problem, const Tuning& tuning, const Partition& partition,
-           const MakeRouting& make_routing, std::unique_ptr<ForwardPart> forward)
-      : plan_(problem, tuning, partition),
+           const MakeRouting& make_routing, std::unique_ptr<ForwardPart> forward, int head_groups)
+      : plan_(problem, tuning, partition, head_groups),
         routing_(make_routing(plan_)),
         forward_(std::move(forward)) {
     if (!has_backward(problem.pass)) return;
@@ -129,20 +129,13 @@ class KvSource : public ProgramSource {
   }
 
   RankStorage storage(int rank) const override {
-    const bool moves_queries = backward_ && backward_->plan.moves == Payload::kQuerySide;
     RankStorage storage;
     storage.query_tokens = plan_.partition.shard_tokens(rank);
     storage.home_tokens = plan_.partition.shard_tokens(rank);
-    storage.buffer_tokens = plan_.messages.message_tokens();
-    storage.buffers = key_buffers();
-    if (backward_ && plan_.ranks() > 1) {
-      storage.gradients = gradients_of(backward_->plan.moves);
-      storage.gradient_tokens = plan_.messages.message_tokens();
-      storage.gradient_buffers = RankTracks::gradient_buffers(plan_.tuning, routing_->tracks());
-    }
-    if (moves_queries) {
-      storage.query_buffer_tokens = plan_.messages.message_tokens();
-      storage.query_buffers = received();
+    if (plan_.head_groups > 0) {
+      storage.shaped_buffers = GroupBuffers(plan_, *routing_, rank).shapes();
+    } else {
+      add_uniform_buffers(storage);
     }
     if (forward_ && has_forward(plan_.problem.pass)) forward_->add_storage(rank, storage);
     if (plan_.tuning.is_deterministic && !forward_) {
@@ -158,6 +151,20 @@ class KvSource : public ProgramSource {
   std::unique_ptr<KvStream> kv_stream(int rank) const {
     return std::make_unique<KvStream>(plan_, *routing_, backward_.get(), forward_.get(),
                                       key_buffers(), rank);
+  }
+
+  void add_uniform_buffers(RankStorage& storage) const {
+    storage.buffer_tokens = plan_.messages.message_tokens();
+    storage.buffers = key_buffers();
+    if (backward_ && plan_.ranks() > 1) {
+      storage.gradients = gradients_of(backward_->plan.moves);
+      storage.gradient_tokens = plan_.messages.message_tokens();
+      storage.gradient_buffers = RankTracks::gradient_buffers(plan_.tuning, routing_->tracks());
+    }
+    if (backward_ && backward_->plan.moves == Payload::kQuerySide) {
+      storage.query_buffer_tokens = plan_.messages.message_tokens();
+      storage.query_buffers = received();
+    }
   }
 
   /// Receive buffers of what travels.
@@ -182,10 +189,10 @@ class KvSource : public ProgramSource {
   /// The side whose travel is fewer bytes, unless the tuning says which.
   void choose_backward(const MakeRouting& make_routing) {
     const auto way = [&](Payload moves) {
-      return std::make_unique<BackwardWay>(plan_.problem, plan_.tuning, plan_.partition, moves,
-                                           make_routing);
+      return std::make_unique<BackwardWay>(plan_, moves, make_routing);
     };
-    const BackwardMoves wanted = plan_.tuning.backward;
+    const BackwardMoves wanted =
+        plan_.head_groups > 0 ? BackwardMoves::kKeys : plan_.tuning.backward;
     auto keys = wanted == BackwardMoves::kQueries ? nullptr : way(Payload::kKeyValue);
     auto queries = wanted == BackwardMoves::kKeys ? nullptr : way(Payload::kQuerySide);
     if (!keys || !queries) {
@@ -217,8 +224,10 @@ class KvSource : public ProgramSource {
 std::unique_ptr<ProgramSource> make_kv_program(const Problem& problem, const Tuning& tuning,
                                                const Partition& partition,
                                                const MakeRouting& make_routing,
-                                               std::unique_ptr<ForwardPart> forward) {
-  return std::make_unique<KvSource>(problem, tuning, partition, make_routing, std::move(forward));
+                                               std::unique_ptr<ForwardPart> forward,
+                                               int head_groups) {
+  return std::make_unique<KvSource>(problem, tuning, partition, make_routing, std::move(forward),
+                                    head_groups);
 }
 
 }  // namespace ring

@@ -15,6 +15,12 @@ bool KvPlan::is_needed(int shard, int64_t m, int rank) const {
   return pairs > 0;
 }
 
+void KvPlan::name_heads(Op& op, int group) const {
+  if (head_groups == 0) return;
+  op.head_begin = static_cast<int32_t>(heads(group).begin);
+  op.head_end = static_cast<int32_t>(heads(group).end);
+}
+
 void require_arrival_order(const Tuning& tuning, std::string_view strategy) {
   if (!tuning.is_deterministic) return;
   throw_usage(fmt::format("strategy {} cannot be deterministic: it merges whole partial results, "

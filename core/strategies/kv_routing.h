@@ -1,10 +1,12 @@
 // KvRouting: the way key blocks take from their owner to the ranks that need them.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "core/payload.h"
 #include "core/ring_program.h"
 #include "core/strategies/forward_phase.h"
 #include "core/strategies/shard_messages.h"
@@ -14,11 +16,13 @@ namespace ring {
 /// What all ranks share: the problem, its cut into messages, and who needs what.
 struct KvPlan {
   /// `what_moves` is kKeyValue, or kQuerySide in a backward pass in which keys stay.
+  /// `the_head_groups` divides the KV heads, or is 0.
   KvPlan(const Problem& the_problem, const Tuning& the_tuning, const Partition& the_partition,
-         Payload what_moves = Payload::kKeyValue)
+         int the_head_groups, Payload what_moves = Payload::kKeyValue)
       : problem(the_problem),
         tuning(the_tuning),
         partition(the_partition),
+        head_groups(the_head_groups),
         moves(what_moves),
         messages(partition, the_tuning) {}
   KvPlan(const KvPlan&) = delete;  // `messages` refers to `partition`.
@@ -29,9 +33,26 @@ struct KvPlan {
   /// sees.
   bool is_needed(int shard, int64_t m, int rank) const;
 
+  /// How often the messages are sent in a phase, with other heads each time.
+  int groups() const { return std::max(1, head_groups); }
+  /// The query heads of a group.
+  HeadRange heads(int group) const {
+    const int64_t count = problem.heads / groups();
+    return {group * count, (group + 1) * count};
+  }
+  /// Names the heads of the group, where the heads are grouped.
+  void name_heads(Op& op, int group) const;
+  int64_t messages_of_phase() const { return groups() * ranks() * messages.rounds(); }
+  int64_t message_number(int group, int shard, int64_t m) const {
+    return (int64_t{group} * ranks() + shard) * messages.rounds() + m;
+  }
+
   const Problem problem;
   const Tuning tuning;
   const Partition partition;
+  /// Equal groups of KV heads that travel one after the other, in shaped buffers; 0: all heads
+  /// travel together, in uniform ones.
+  const int head_groups;
   const Payload moves;
   const ShardMessages messages;
 };
@@ -75,11 +96,12 @@ class KvRouting {
 /// gradients of keys travel one step behind them, or the query side travels with its gradients,
 /// whichever is fewer bytes unless the tuning says which.
 /// `make_routing` is called with the plan, which outlives the routing. `forward` replaces the
-/// forward pass. Throws Error(kUsage) for a deterministic backward pass on more than one rank.
+/// forward pass. With `head_groups`, keys travel in both passes, and the routing has one track and
+/// gathers home. Throws Error(kUsage) for a deterministic backward pass on more than one rank.
 std::unique_ptr<ProgramSource> make_kv_program(
     const Problem& problem, const Tuning& tuning, const Partition& partition,
     const std::function<std::unique_ptr<KvRouting>(const KvPlan&)>& make_routing,
-    std::unique_ptr<ForwardPart> forward = nullptr);
+    std::unique_ptr<ForwardPart> forward = nullptr, int head_groups = 0);
 
 /// Throws Error(kUsage) in deterministic mode: partial results that travel are merged as they come.
 void require_arrival_order(const Tuning& tuning, std::string_view strategy);

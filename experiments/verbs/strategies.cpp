@@ -98,6 +98,12 @@ class StrategiesVerb final : public Verb {
                        format_bytes(numbers.sent_bytes), counted(numbers.steps, "step"));
   }
 
+  static std::string numbers_line(const Scenario& scenario, const Listed& entry) {
+    const std::string other = options_text(scenario.tuning, entry.choice.tuning);
+    return fmt::format("{}: a rank sends {}, holds {}", other.empty() ? "as set" : other,
+                       numbers_text(entry.numbers), format_bytes(entry.numbers.memory_bytes));
+  }
+
   static void print_text(Console& console, const Scenario& scenario,
                          const std::vector<Listed>& listed) {
     const Style& style = console.style();
@@ -108,22 +114,20 @@ class StrategiesVerb final : public Verb {
                       scenario.tuning.partition, format_count(scenario.tuning.block_tokens))},
          {"symbols", "S tokens, P ranks, Hq and Hkv heads of D, b bytes a value"}},
         style));
-    for (const Listed& entry : listed) {
+    for (size_t i = 0; i < listed.size(); ++i) {
+      const Listed& entry = listed[i];
       const Strategy& strategy = *entry.choice.strategy;
+      if (entry.choice.is_variant) continue;  // It stands with the one before it.
       std::vector<ReportLine> lines{{"moves", std::string(strategy.summary)},
                                     {"bytes", std::string(strategy.facts.bytes)},
                                     {"holds", std::string(strategy.facts.memory)},
                                     {"wins", std::string(strategy.facts.wins)}};
       if (!entry.choice.refusal.empty())
         lines.push_back({"not here", entry.choice.refusal, Tone::kWarn});
-      if (entry.choice.is_legal) {
-        const std::string other = options_text(scenario.tuning, entry.choice.tuning);
-        lines.push_back(
-            {"here",
-             fmt::format("{}: a rank sends {}, holds {}", other.empty() ? "as set" : other,
-                         numbers_text(entry.numbers), format_bytes(entry.numbers.memory_bytes)),
-             Tone::kStrong});
-      }
+      if (entry.choice.is_legal)
+        lines.push_back({"here", numbers_line(scenario, entry), Tone::kStrong});
+      if (i + 1 < listed.size() && listed[i + 1].choice.is_variant)
+        lines.push_back({"or", numbers_line(scenario, listed[i + 1]), Tone::kStrong});
       console.print("\n" + style.paint(Tone::kStrong, title(strategy)) + "\n" +
                     lines_text(lines, style));
     }

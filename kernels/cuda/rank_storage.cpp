@@ -84,7 +84,15 @@ void RankTensors::take_home(const RankStorage& storage) {
 }
 
 void RankTensors::take_shaped(const RankStorage& storage) {
-  for (const BufferShape& shape : storage.shaped_buffers) buffers_.push_back(shaped_buffer(shape));
+  for (const BufferShape& shape : storage.shaped_buffers) {
+    if (shape.memory_of < 0) {
+      buffers_.push_back(shaped_buffer(shape));
+      continue;
+    }
+    Buffer same = buffer(storage.buffers + shape.memory_of);
+    same.query_heads = query_heads(problem_, shape.head_begin, shape.head_end);
+    buffers_.push_back(same);
+  }
   for (const StateShape& shape : storage.shaped_states) {
     const HeadRange heads = query_heads(problem_, shape.head_begin, shape.head_end);
     states_.push_back(state_of(heads, shape.rows, true));

@@ -106,7 +106,7 @@ TEST(AllGatherKv, NothingIsForwarded) {
 TEST(KvStrategies, RefuseWhatTheyCannotRun) {
   const Problem problem = small_problem(64, "full");
   for (const char* strategy : {"double-ring", "double-ring:3", "double-ring:0", "double-ring:x",
-                               "multi-ring:0", "multi-ring:5", "all-gather-kv:2"}) {
+                               "multi-ring:0", "multi-ring:5", "all-gather-kv:3"}) {
     EXPECT_THROW(plan(problem, tuning_of(strategy, 8)), Error) << strategy;
   }
 }

@@ -97,6 +97,8 @@ std::vector<Way> rings() {
     for (const int ranks : {3, 8}) ways.push_back({strategy, ranks, 6, 3});
   }
   ways.push_back({"double-ring:3", 6, 6, 2});
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) ways.push_back({"all-gather-kv:3", ranks, 6, 3});
+  ways.push_back({"all-gather-kv:1", 3, 6, 3});
   return ways;
 }
 
@@ -246,6 +248,7 @@ TEST(BackwardStrategies, EqualFiniteDifferences) {
                                           {"double-ring:2", 4},
                                           {"multi-ring", 5},
                                           {"all-gather-kv", 3},
+                                          {"all-gather-kv:2", 3},
                                           {"ulysses", 2},
                                           {"ulysses:repeat", 4},
                                           {"ulysses-ring:2", 4},

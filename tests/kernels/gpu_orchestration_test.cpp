@@ -41,12 +41,14 @@ constexpr Ring kRings[] = {
     {"pass-kv", 4, 1, 2, 1, true, Pass::kForward, BackwardMoves::kAuto},
     {"double-ring:2", 4, 1, 2, 0, false, Pass::kForward, BackwardMoves::kAuto},
     {"all-gather-kv", 3, 1, 2, 0, false, Pass::kForward, BackwardMoves::kAuto},
+    {"all-gather-kv:4", 3, 1, 2, 0, false, Pass::kForward, BackwardMoves::kAuto},
     {"pass-q", 3, 1, 2, 1, false, Pass::kForward, BackwardMoves::kAuto},
     {"tree-decode", 3, 1, 2, 0, false, Pass::kForward, BackwardMoves::kAuto},
     {"ulysses-ring:2", 4, 1, 2, 0, false, Pass::kForward, BackwardMoves::kAuto},
     {"pass-kv", 3, 2, 3, 1, false, Pass::kForwardBackward, BackwardMoves::kKeys},
     {"double-ring:2", 4, 1, 2, 0, false, Pass::kForwardBackward, BackwardMoves::kKeys},
     {"all-gather-kv", 3, 1, 2, 0, false, Pass::kForwardBackward, BackwardMoves::kQueries},
+    {"all-gather-kv:4", 3, 1, 2, 0, false, Pass::kForwardBackward, BackwardMoves::kKeys},
 };
 /// The first so many run under all seeds.
 constexpr int kSeededRings = 4;

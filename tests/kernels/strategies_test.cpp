@@ -80,6 +80,8 @@ std::vector<Way> rings() {
     for (const int ranks : {3, 5, 8}) ways.push_back({strategy, ranks, 6, 3});
   }
   for (const int ranks : {3, 6}) ways.push_back({"double-ring:3", ranks, 6, 3});
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) ways.push_back({"all-gather-kv:3", ranks, 6, 3});
+  ways.push_back({"all-gather-kv:1", 3, 6, 3});
   return ways;
 }
 
@@ -110,9 +112,10 @@ INSTANTIATE_TEST_SUITE_P(Rings, Strategies, testing::ValuesIn(rings()), kName);
 INSTANTIATE_TEST_SUITE_P(HeadSplits, Strategies, testing::ValuesIn(head_splits()), kName);
 INSTANTIATE_TEST_SUITE_P(Devices, Strategies, testing::ValuesIn(devices()), kName);
 
-// States of the nodes of one tree travel, so what is merged with what depends on the sequence
+// States of the nodes of one tree travel, or keys of a group of heads after the other, so what is
+// merged with what depends on the sequence
 // alone.
-TEST(DeterministicStrategies, QueryRingsGiveTheBytesOfOneRank) {
+TEST(DeterministicStrategies, GiveTheBytesOfOneRank) {
   Problem problem;
   problem.batch = 2;
   problem.heads = 4;
@@ -133,7 +136,7 @@ TEST(DeterministicStrategies, QueryRingsGiveTheBytesOfOneRank) {
     tuning.block_tokens = 6;
     tuning.ranks = 1;
     const auto alone = bytes_of(tuning);
-    for (const char* strategy : {"pass-q", "bidirectional-ring"}) {
+    for (const char* strategy : {"pass-q", "bidirectional-ring", "all-gather-kv:2"}) {
       for (const int ranks : {1, 2, 3, 5, 8}) {
         for (const char* partition : {"contiguous", "zigzag", "striped:6"}) {
           tuning.strategy = strategy;
