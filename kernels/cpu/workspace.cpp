@@ -23,9 +23,7 @@ int64_t share_of_core(hwloc_topology_t topology, hwloc_obj_type_t type, int64_t 
   return static_cast<int64_t>(cache->attr->cache.size) / std::max(cores, 1);
 }
 
-}  // namespace
-
-CacheSizes detect_caches() {
+CacheSizes read_caches() {
   CacheSizes sizes;
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return sizes;
@@ -35,6 +33,13 @@ CacheSizes detect_caches() {
   sizes.l2_bytes = share_of_core(raw, HWLOC_OBJ_L2CACHE, sizes.l2_bytes);
   sizes.l3_bytes = share_of_core(raw, HWLOC_OBJ_L3CACHE, sizes.l2_bytes);
   return sizes;
+}
+
+}  // namespace
+
+CacheSizes detect_caches() {
+  static const CacheSizes kSizes = read_caches();  // They do not change; reading takes a while.
+  return kSizes;
 }
 
 void Workspace::Free::operator()(std::byte* p) const { std::free(p); }
