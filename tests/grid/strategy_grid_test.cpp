@@ -196,6 +196,14 @@ void expect_output(const Output& actual, const Output& exact) {
   }
 }
 
+// A row that sees one key has no gradient of Q and K: there the two numbers of about 1 whose
+// difference it is leave their rounding.
+void expect_gradients(const std::vector<double>& actual, const std::vector<double>& exact) {
+  constexpr double kNothing = 1e-12;
+  const bool is_nothing = testing_support::rms(exact) < kNothing;
+  EXPECT_LE(is_nothing ? testing_support::rms(actual) : relative_rms(actual, exact), 4e-6);
+}
+
 void expect_bytes(const RingProgram& program) {
   Bytes sent = 0;
   for (const RankProgram& rank : program.rank_programs) {
@@ -250,7 +258,9 @@ class StrategyGrid : public testing::TestWithParam<const char*> {
     for (auto* all : {&have.dq, &have.dk, &have.dv}) {
       for (double& value : *all) value /= at.tuning.accumulation_steps;
     }
-    testing_support::expect_gradients(have, want.gradients, 4e-6, 4e-6);
+    expect_gradients(have.dq, want.gradients.dq);
+    expect_gradients(have.dk, want.gradients.dk);
+    expect_gradients(have.dv, want.gradients.dv);
   }
 
   const SeededData data_{31};
