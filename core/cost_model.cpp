@@ -140,13 +140,10 @@ double backward_seconds(const AttendCost& cost, const Problem& problem, const Op
   const auto count = [](int64_t value) { return static_cast<double>(value); };
   const double pair_dims = count(3 * problem.head_dim + 2 * problem.head_dim_v);
   const double pairs = count(op.visible_pairs) * heads;
-  // The rows of the heads of a KV head are stacked; units in which no row sees a key are skipped.
+  // Rows that see no key are skipped; those of the heads of a KV head are stacked.
   const int64_t group = problem.heads / problem.kv_heads;
-  const int64_t stacked = (op.q_end - op.q_begin) * group;
-  const double loaded = std::min(count(stacked), units(op.active_rows * group, kBackwardUnitRows) *
-                                                     count(kBackwardUnitRows)) *
-                        kv_heads;
-  const double row_dims = loaded * count(2 * problem.head_dim + problem.head_dim_v) *
+  const double row_dims = count(op.active_rows) * heads *
+                          count(2 * problem.head_dim + problem.head_dim_v) *
                           units(op.kv_end - op.kv_begin, kBackwardUnitKeys);
   // Q and dO as stored, dQ in fp32.
   const int64_t row_bytes = (problem.head_dim + problem.head_dim_v) * size_bytes(problem.dtype) +

@@ -328,17 +328,20 @@ void BackwardRows(const BackwardArgs& args, const BackwardUnit& unit, Workspace&
   std::fill_n(u.at.ones, kTileRows, 1.0F);
   int64_t key_begin = unit.key_end;
   int64_t key_end = unit.key_begin;
-  for (int64_t row = unit.rows.begin; row < unit.rows.end; ++u.tiles) {
+  // Tiles that see no key of the unit are left out: they are not packed, and take no place in a
+  // group.
+  for (int64_t row = unit.rows.begin; row < unit.rows.end;) {
     RowTile& tile = u.at.tiles[u.tiles];
     tile = make_tile(shape, args.spans, row, unit.rows.end, kTileRows);
     row += tile.rows;
-    if (tile.hull_begin >= tile.hull_end) continue;
-    key_begin = std::min<int64_t>(key_begin, tile.hull_begin);
-    key_end = std::max<int64_t>(key_end, tile.hull_end);
+    const int64_t begin = std::max<int64_t>(tile.hull_begin, unit.key_begin);
+    const int64_t end = std::min<int64_t>(tile.hull_end, unit.key_end);
+    if (begin >= end) continue;
+    key_begin = std::min(key_begin, begin);
+    key_end = std::max(key_end, end);
+    ++u.tiles;
   }
-  key_begin = std::max(key_begin, unit.key_begin);
-  key_end = std::min(key_end, unit.key_end);
-  if (key_begin >= key_end) return;
+  if (u.tiles == 0) return;
   for (int t = 0; t < u.tiles; ++t) load_tile(u, t);
   for (int64_t key = key_begin / kBlockKeys * kBlockKeys; key < key_end; key += kBlockKeys) {
     const int keys = static_cast<int>(std::min<int64_t>(kBlockKeys, shape.kv_rows - key));
