@@ -71,9 +71,9 @@ struct Ring {
   bool is_deterministic;
 };
 constexpr Ring kRings[] = {
-    {"pass-kv", 1, 1, 2, 1, false},       {"pass-kv", 2, 1, 2, 0, false},
-    {"pass-kv", 3, 2, 3, 1, false},       {"pass-kv", 4, 1, 2, 1, true},
-    {"double-ring:2", 4, 1, 2, 0, false}, {"all-gather-kv", 3, 1, 2, 0, false},
+    {"pass-kv", 1, 1, 2, 1, false},         {"pass-kv", 2, 1, 2, 0, false},
+    {"pass-kv", 3, 2, 3, 1, false},         {"pass-kv", 4, 1, 2, 1, true},
+    {"double-ring:2", 4, 1, 2, 0, false},   {"all-gather-kv", 3, 1, 2, 0, false},
     {"all-gather-kv:2", 3, 1, 1, 1, false},
 };
 
