@@ -5,6 +5,7 @@
 #include <QProgressBar>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -146,7 +147,8 @@ void AnswersDock::fit_selection() {
 
 void AnswersDock::resizeEvent(QResizeEvent* event) {
   QDockWidget::resizeEvent(event);
-  fit_selection();
+  // What is inside gets its new width after this.
+  QTimer::singleShot(0, this, &AnswersDock::fit_selection);
 }
 
 QGroupBox* AnswersDock::add_section(const QString& title) {
