@@ -45,6 +45,7 @@ std::string legible(std::string_view message) {
 class Reader {
  public:
   RingProgram read(std::string_view text) {
+    most_lanes_ = std::min<int64_t>(1 << 24, (1 << 16) + std::ssize(text));
     while (!text.empty()) {
       const size_t end = text.find('\n');
       ++line_;
@@ -87,7 +88,7 @@ class Reader {
     if (words.empty()) return;
     if (words[0] == "ranks" && words.size() == 2) {
       if (!program_.rank_programs.empty()) refuse("'ranks' stands twice");
-      program_.rank_programs.resize(static_cast<size_t>(small(words[1], "ranks", 1, 1 << 24)));
+      program_.rank_programs.resize(static_cast<size_t>(small(words[1], "ranks", 1, most_lanes_)));
     } else if (words[0] == "lanes" && words.size() == 2) {
       if (!batches_.empty()) refuse("'lanes' must stand before the first op");
       program_.lanes = small(words[1], "lanes", 1, 1 << 16);
@@ -105,10 +106,10 @@ class Reader {
   void start_ops() {
     if (program_.rank_programs.empty()) refuse("an op stands before 'ranks N'");
     if (!batches_.empty()) return;
-    constexpr int64_t kMostQueues = 1 << 24;
-    if (int64_t{program_.ranks()} * program_.lanes > kMostQueues) {
+    if (int64_t{program_.ranks()} * program_.lanes > most_lanes_) {
       refuse(fmt::format("{} ranks of {} lanes are more than {} lanes in all", program_.ranks(),
-                         program_.lanes, kMostQueues));
+                         program_.lanes, most_lanes_),
+             "a file this short has no ops for them");
     }
     batches_.resize(program_.rank_programs.size());
     writers_.assign(program_.rank_programs.size(), OpWriter(program_.lanes));
@@ -268,6 +269,7 @@ class Reader {
   }
 
   int line_ = 0;
+  int64_t most_lanes_ = 0;  ///< Of all ranks: no file states more than it has room to give work to.
   int32_t buffers_ = 0;
   RingProgram program_;
   std::vector<OpBatch> batches_;

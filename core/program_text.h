@@ -16,7 +16,8 @@ namespace ring {
 ///   r0 L0 attend shard=2 kv=0..64 q=0..64 buffer=0 after=r0:1
 ///   r0 L0 compute time=5ms
 /// Ops of a rank are numbered from 0 in the order of their lines; `after` takes ids of earlier ops
-/// of the same rank, separated by commas. Throws Error(kUsage) with the line number.
+/// of the same rank, separated by commas. Ranks times lanes may be as many
+/// as the text has bytes, and 64Ki more. Throws Error(kUsage) with the line number.
 RingProgram parse_program(std::string_view text);
 /// Reads back to an equal program.
 std::string program_text(const RingProgram& program);

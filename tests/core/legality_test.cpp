@@ -101,8 +101,8 @@ TEST_P(Product, IsSoundOrRefusedWithTheNearestLegal) {
 std::vector<std::string> strategies() {
   std::vector<std::string> texts;
   for (const Strategy& strategy : all_strategies()) texts.emplace_back(strategy.name);
-  for (const char* text : {"double-ring:2", "multi-ring:2", "all-gather-kv:2", "ulysses:repeat", "ulysses:uneven",
-                           "ulysses-ring:2", "ulysses-ring:3,uneven"})
+  for (const char* text : {"double-ring:2", "multi-ring:2", "all-gather-kv:2", "ulysses:repeat",
+                           "ulysses:uneven", "ulysses-ring:2", "ulysses-ring:3,uneven"})
     texts.emplace_back(text);
   return texts;
 }

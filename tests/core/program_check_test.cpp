@@ -191,6 +191,10 @@ TEST(ProgramText, RefusesWithTheLine) {
   EXPECT_THAT(message("ranks 2\nr0 L0 compute after=r1:0\n"), HasSubstr("no op of the same rank"));
   EXPECT_THAT(message("ranks 2\nr0 L0 compute speed=3\n"), HasSubstr("key 'speed'"));
   EXPECT_THAT(message(""), HasSubstr("no 'ranks N' line"));
+  // What a few bytes state must not take gigabytes.
+  EXPECT_THAT(message("ranks 10000000\nr0 L0 compute time=1us\n"), HasSubstr("ranks 10000000 is"));
+  EXPECT_THAT(message("ranks 300\nlanes 60000\nr0 L0 compute time=1us\n"),
+              HasSubstr("300 ranks of 60000 lanes are more than"));
 }
 
 }  // namespace
