@@ -28,4 +28,13 @@ void require_cores(int64_t cores) {
               "without --cores all of them are used");
 }
 
+Machine with_cores(Machine machine, int cores) {
+  const auto all = std::ssize(machine.processors);
+  if (machine.transfer != TransferKind::kReceiverCopy || cores < 1 || cores >= all) return machine;
+  const double share = static_cast<double>(cores - 1) / static_cast<double>(all - 1);
+  machine.attend_contention = 1 + (machine.attend_contention - 1) * share;
+  machine.processors.resize(static_cast<size_t>(cores));
+  return machine;
+}
+
 }  // namespace ring

@@ -14,6 +14,7 @@
 #include "experiments/report_json.h"
 #include "experiments/setup.h"
 #include "experiments/verb.h"
+#include "kernels/cores.h"
 #include "kernels/cuda/gpu_session.h"
 #include "kernels/host_facts.h"
 #include "kernels/launcher.h"
@@ -132,6 +133,10 @@ class RunVerb final : public Verb {
     MachineChoice choice = choose_machine(machine);
     if (is_gpu) warn_of_other_carrier(console, choice.machine);
     if (choice.is_stand_in) return;
+    if (!is_gpu) {
+      const int cores = static_cast<int>(cores_.value_or(Cores().count()));
+      choice.machine = with_cores(std::move(choice.machine), cores);
+    }
     try {
       outcome.prediction = predict(outcome.program, choice.machine);
     } catch (const Error& error) {
