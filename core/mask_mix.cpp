@@ -13,6 +13,9 @@ constexpr std::string_view kAllowed =
     "parts are text=N, frames=KxN (K frames of N tokens), frames=KxN+A+B (A boundary tokens before "
     "and B behind each frame) and new (a new document)";
 
+/// Each is up to three segments in memory.
+constexpr int64_t kMostFrames = int64_t{1} << 22;
+
 [[noreturn]] void refuse(std::string_view part) {
   throw_usage(fmt::format("'{}' is no part of a mix", part), std::string(kAllowed));
 }
@@ -92,6 +95,14 @@ Mask Mask::mix(int64_t seq_len, const std::vector<MixPart>& parts) {
     throw_usage(
         fmt::format("the parts of the mix have {} tokens, the sequence has {}", tokens, seq_len),
         fmt::format("set the sequence length to {}, or change the parts", tokens));
+  }
+  int64_t frames = 0;
+  for (const MixPart& part : parts) {
+    if (part.all_tokens() > 0) frames = checked_add(frames, part.frames, "the frames of a mix");
+  }
+  if (frames > kMostFrames) {
+    throw_usage(fmt::format("the mix has {} frames; at most {} can be kept", frames, kMostFrames),
+                "take fewer and larger frames");
   }
   MixWriter writer;
   for (const MixPart& part : parts) {

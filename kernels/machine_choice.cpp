@@ -7,6 +7,8 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/formats/import/detect.h"
+#include "core/formats/import/imported.h"
 #include "core/formats/machine_json.h"
 #include "core/library.h"
 #include "core/machine_presets.h"
@@ -62,6 +64,20 @@ void refuse_misspelt(const std::string& name) {
               fmt::format("did you mean {}? ringscope machines lists them", near));
 }
 
+/// Files of which it is known that no machine comes of them; JSON of any kind its reader refuses.
+void refuse_other_kinds(const std::string& path) {
+  if (!file_exists(path) || std::filesystem::is_directory(path)) return;
+  const std::string head = head_of_file(path);
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && head[first] == '{') return;
+  const FileKind kind = detect(head);
+  if (kind == FileKind::kMachineFile) return;
+  throw_usage(
+      fmt::format("{}: {}, of which no machine can be made", path,
+                  first == std::string::npos ? "an empty file" : describe(kind)),
+      "take a machine file, nvidia-smi topo -m, rocm-smi, a topology file of NCCL, or TOML");
+}
+
 /// As seen from the working folder where it is below that, else whole: a scenario file gives whole
 /// paths, people do not, and both mean the same run. Keys behind the path stay.
 std::string shown(const std::string& text) {
@@ -105,6 +121,7 @@ MachineChoice choose_machine(const std::string& path) {
             true,
             {}};
   }
+  if (!path.empty()) refuse_other_kinds(path);
   MachineFile read = read_machine(file);
   Machine& machine = read.machine;
   const std::string note = fmt::format("{} ({}{})", machine.name, shown(file),

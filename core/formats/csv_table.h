@@ -22,6 +22,7 @@ class CsvTable {
   bool has(std::string_view column) const { return find(column) >= 0; }
   /// Blanks at both ends are gone. Empty where the table has no such column.
   const std::string& at(size_t row, std::string_view column) const;
+  const std::vector<std::string>& cells(size_t row) const { return rows_[row]; }
   /// Line of the file on which the row starts, from 1.
   int64_t line(size_t row) const { return lines_[row]; }
   /// Throws Error(kUsage) naming the columns that are missing.

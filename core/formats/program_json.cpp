@@ -7,6 +7,13 @@ namespace ring {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+namespace {
+
+/// As many as a scenario may have.
+constexpr int64_t kMostRanks = 1 << 17;
+
+}  // namespace
+
 ordered_json problem_to_json(const Problem& problem) {
   return {{"batch", problem.batch},           {"heads", problem.heads},
           {"kv_heads", problem.kv_heads},     {"head_dim", problem.head_dim},
@@ -58,7 +65,7 @@ Tuning tuning_from_json(const json& value, const JsonPlace& place) {
        "lanes", "deterministic", "backward", "accumulation_steps", "optimizer_gap_ps"});
   Tuning tuning;
   tuning.strategy = object.string("strategy");
-  tuning.ranks = object.integer32("ranks", 1);
+  tuning.ranks = static_cast<int>(object.integer("ranks", 1, kMostRanks));
   tuning.partition = object.string("partition");
   tuning.block_tokens = object.integer("block_tokens", 1);
   tuning.blocks_per_message = object.integer("blocks_per_message", 0);

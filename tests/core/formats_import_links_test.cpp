@@ -4,6 +4,7 @@
 #include "core/formats/import/bench_log.h"
 #include "core/formats/import/link_log.h"
 #include "core/formats/import/nsys_kernels.h"
+#include "core/formats/import/text_lines.h"
 #include "tests/core/formats_testing.h"
 
 namespace ring {
@@ -100,6 +101,34 @@ TEST(Superbench, NamesSayEndsDirectionAndMethod) {
   EXPECT_EQ(figure(log, LinkFigureKind::kBothWays, "gpu0", "gpu1", "read by dma").value, 180.25e9);
   EXPECT_EQ(log.devices.size(), 2U);
   EXPECT_THAT(error_of([] { parse_superbench("a b\n", "s.txt"); }), HasSubstr("no figure"));
+}
+
+TEST(Superbench, AFigureAtAnEndWithoutNewlineMayBeCut) {
+  const std::string line = "gpu0_to_gpu1_write_by_sm 100.5";
+  const auto is_doubted = [](const std::string& text) {
+    return has_finding(parse_superbench(text, "s.txt").findings, FindingKind::kUnknown,
+                       "whether the last figure is whole");
+  };
+  EXPECT_TRUE(is_doubted(line));
+  EXPECT_FALSE(is_doubted(line + "\n"));
+}
+
+TEST(Numbers, CommasPartThousandsAndNothingElse) {
+  EXPECT_EQ(number_of("1,234.5"), 1234.5);
+  EXPECT_EQ(number_of("12,345,678"), 12345678);
+  EXPECT_EQ(number_of("1000,"), 1000) << "the comma ends the word";
+  EXPECT_EQ(whole_of("-1,000"), -1000);
+  for (const char* odd : {"5,9", "157,80", "1234,567", "1,23,456", ",5", "1,2345", "1,,234"}) {
+    EXPECT_FALSE(number_of(odd).has_value()) << odd;
+    EXPECT_FALSE(whole_of(odd).has_value()) << odd;
+  }
+}
+
+TEST(P2p, DecimalCommasAndMatricesWithoutRowsAreRefused) {
+  const std::string title = "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n   D\\D 0 1\n";
+  EXPECT_THAT(error_of([&] { parse_p2p_bandwidth(title + " 0 9,5 5,8\n", "p.txt"); }),
+              HasSubstr("\"9,5\" is no figure"));
+  EXPECT_THAT(error_of([&] { parse_p2p_bandwidth(title, "p.txt"); }), HasSubstr("no rows"));
 }
 
 TEST(PairBandwidth, RepeatsAreTakenOutAndContradictionsRefused) {

@@ -223,5 +223,27 @@ TEST(NcclInfo, CutLogsSaySo) {
   EXPECT_THAT(error_of([] { parse_nccl_info("hello\n", "i.log"); }), HasSubstr("NCCL_DEBUG=INFO"));
 }
 
+TEST(NcclInfo, WhatALineWithoutAnEndMayHaveLostIsNotTaken) {
+  const std::string head =
+      "NCCL INFO comm 0x1 rank 0 nranks 12 busId 1a\n"
+      "NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n";
+  const NcclInfoLog ring = parse_nccl_info(head + "NCCL INFO Channel 00/04 : 0 3 11 1", "i.log");
+  EXPECT_THAT(ring.ring_of_channel.at(0), ElementsAre(0, 3, 11)) << "1 may begin 10";
+  const std::string hop = "NCCL INFO Channel 00/0 : 1[1] -> 2[2] via P2P/";
+  EXPECT_EQ(parse_nccl_info(head + hop + "CU", "i.log").ring_hops.size(), 1U);
+  EXPECT_EQ(parse_nccl_info(head + hop + "CUMEM/read", "i.log").ring_hops.size(), 2U);
+}
+
+TEST(NcclInfo, RanksAreNamedWithTheirGpusHostByHost) {
+  const NcclInfoLog log = parse_nccl_info(
+      "a:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 nvmlDev 5 busId 1a\n"
+      "b:3:4 [0] NCCL INFO comm 0x2 rank 1 nranks 2 cudaDev 0 nvmlDev 6 busId 1b\n",
+      "i.log");
+  EXPECT_TRUE(has_finding(log.findings, FindingKind::kFound, "a: rank 0 on GPU 5"));
+  EXPECT_TRUE(has_finding(log.findings, FindingKind::kFound, "b: rank 1 on GPU 6"));
+  const NcclInfoLog bare = parse_nccl_info("NCCL INFO Bootstrap : Using eth0\n", "i.log");
+  EXPECT_TRUE(has_finding(bare.findings, FindingKind::kUnknown, "how many ranks"));
+}
+
 }  // namespace
 }  // namespace ring

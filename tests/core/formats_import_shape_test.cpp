@@ -46,6 +46,34 @@ TEST(ShapeOf, EveryClassOfHopComesBack) {
   EXPECT_EQ(label(shape, 4, 5), "SYS");
 }
 
+TEST(ShapeOf, AnotherSocketIsFartherThanAnotherBridge) {
+  const Shape shape = shape_of_text(
+      "     GPU0 GPU1 GPU2 GPU3\n"
+      "GPU0  X   NODE SYS  SYS\n"
+      "GPU1 NODE  X   SYS  SYS\n"
+      "GPU2 SYS  SYS   X   PHB\n"
+      "GPU3 SYS  SYS  PHB   X \n");
+  const auto latency = [&shape](size_t from, size_t to) {
+    return shape.topology.route(shape.processors[from], shape.processors[to]).latency_ps;
+  };
+  EXPECT_LT(latency(2, 3), latency(0, 1));
+  EXPECT_LT(latency(0, 1), latency(1, 2)) << "the second socket has one bridge only";
+  EXPECT_EQ(label(shape, 1, 2), "SYS");
+  EXPECT_EQ(label(shape, 0, 1), "NODE");
+}
+
+TEST(ShapeOf, HopsWithoutPeerAccessAreSaidToBeAssumed) {
+  const std::string links = " GPU0 GPU1\nGPU0 X PHB\nGPU1 PHB X\n\ntext\n\n";
+  const auto findings_of = [&links](const std::string& access) {
+    Findings findings;
+    const std::string text = links + " GPU0 GPU1\nGPU0 X " + access + "\nGPU1 " + access + " X\n";
+    shape_of(parse_topo_matrix(text, "topo.txt"), "topo.txt", {}, findings);
+    return findings;
+  };
+  EXPECT_TRUE(has_finding(findings_of("GNS"), FindingKind::kAssumed, "without peer access"));
+  EXPECT_FALSE(has_finding(findings_of("OK"), FindingKind::kAssumed, "without peer access"));
+}
+
 TEST(ShapeOf, NvlinksAreDirectWhereThePortsSufficeAndElseASwitch) {
   const Shape mesh =
       shape_of_text(" GPU0 GPU1 GPU2\nGPU0 X NV2 NV4\nGPU1 NV2 X NV2\nGPU2 NV4 NV2 X\n");

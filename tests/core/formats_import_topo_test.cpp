@@ -68,6 +68,13 @@ TEST(TopoMatrix, OtherDevicesAreNeitherGpuNorNic) {
   EXPECT_FALSE(has_finding(matrix.findings, FindingKind::kFound, "is nearest to"));
 }
 
+TEST(TopoMatrix, ACutBetweenTwoRowsIsRefusedWherePairsAreThenUnknown) {
+  const std::string rows = "\tGPU0\tGPU1\tGPU2\tNIC0\nGPU0\t X \tNV2\tSYS\tPIX\n";
+  EXPECT_THAT(refusal(rows), HasSubstr("neither GPU1 nor GPU2 has a row"));
+  const TopoMatrix known = matrix_of(rows + "GPU1\tNV2\t X \tSYS\tSYS\n");
+  EXPECT_EQ(hop(known, 2, 1), "SYS") << "the last row and those of NICs say nothing new";
+}
+
 TEST(TopoMatrix, PeerAccessIsNotALinkClass) {
   const TopoMatrix alone = matrix_of(" \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n");
   EXPECT_FALSE(alone.has_links());

@@ -92,6 +92,9 @@ TEST(RunJson, NamesWhatIsWrong) {
   EXPECT_THAT(refusal(value), HasSubstr("r.json: /predicted/slices/0/0: 2 is out of range"));
 
   value = document();
+  value["program"]["tuning"]["ranks"] = 2000000000;
+  EXPECT_THAT(refusal(value), HasSubstr("/program/tuning/ranks: 2000000000 is out of range"));
+  value = document();
   value["predicted"]["slices"][0][2] = "atend";
   EXPECT_THAT(refusal(value),
               AllOf(HasSubstr("/predicted/slices/0/2"), HasSubstr("Did you mean attend?")));

@@ -131,6 +131,8 @@ TEST(Mask, MixesOfTextAndVideo) {
   EXPECT_EQ(mask.kind(), "mix");
   EXPECT_EQ(Mask::parse("mix:text=2,text=3", 5).segments().size(), 1U) << "all causal";
   EXPECT_EQ(Mask::parse("mix:frames=1000x0,text=1", 1).text(), "mix:frames=1000x0,text=1");
+  EXPECT_THROW(Mask::parse("mix:frames=2147483648x1", int64_t{1} << 31), Error)
+      << "a frame is a segment in memory";
 }
 
 RC_GTEST_PROP(MaskProperty, MixesEqualThePredicate, ()) {

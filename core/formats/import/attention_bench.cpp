@@ -60,7 +60,7 @@ bool take_times(std::string_view line, AttentionBenchRow& row) {
   return row.seconds > 0;
 }
 
-/// What the stated rate should be: 4 S^2 D heads (half when causal), twice and a half backward.
+/// What the stated rate should be: 4 S^2 D heads (half when causal), twice that backward.
 double expected_tflops(const AttentionBenchRow& row) {
   const auto s = static_cast<double>(row.seq_len);
   const double flops = 4 * s * s * static_cast<double>(row.head_dim * row.heads * row.batch) *

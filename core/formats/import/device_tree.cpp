@@ -104,6 +104,7 @@ class HostBuilder {
     int device = -1;  ///< The device that it is, when it is one.
     bool is_host = false;
     bool has_gpu = false;
+    bool is_numa = false;
   };
 
   void add_pcie() {
@@ -173,14 +174,17 @@ class HostBuilder {
         for (const Part& part : parts) {
           topology_.connect(with_bridge(part).top, top, rates_.node, kUpLatency, "node");
         }
-        return {top, -1, true, has_gpu};
+        return {top, -1, true, has_gpu, true};
       }
       case kSys:
         break;
     }
+    // A socket with one bridge is as far from the others as those with several.
+    const bool has_numa =
+        std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.is_numa; });
     std::vector<Part> sockets;
     for (const Part& part : parts) {
-      sockets.push_back(with_bridge(part));
+      sockets.push_back(has_numa && !part.is_numa ? joined(kNode, {part}) : with_bridge(part));
       for (size_t s = 0; s + 1 < sockets.size(); ++s) {
         topology_.connect(sockets[s].top, sockets.back().top, rates_.socket, kUpLatency, "socket");
       }

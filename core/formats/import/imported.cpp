@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/formats/chakra.h"
@@ -77,6 +79,16 @@ Imported read_chakra_file(const std::string& path) {
   return {FileKind::kChakra, std::move(program), std::move(findings)};
 }
 
+[[noreturn]] void throw_unknown(const std::string& path) {
+  throw_usage(path + ": of no kind that can be read",
+              "Known are topologies, NCCL files and logs, link tests, traces, model configs and "
+              "benchmark logs (docs/import.md).");
+}
+
+bool is_utf16(std::string_view text) {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+}
+
 Imported read_kind(FileKind kind, std::string_view text, const std::string& path) {
   switch (kind) {
     case FileKind::kTopoMatrix:
@@ -118,9 +130,7 @@ Imported read_kind(FileKind kind, std::string_view text, const std::string& path
     case FileKind::kUnknown:
       break;
   }
-  throw_usage(path + ": of no kind that can be read",
-              "Known are topologies, NCCL files and logs, link tests, traces, model configs and "
-              "benchmark logs (docs/import.md).");
+  throw_unknown(path);
 }
 
 /// Traces are read as a stream and Chakra files by their own reader; logs of jobs may be long, and
@@ -156,6 +166,14 @@ std::string text_for(FileKind kind, const std::string& path) {
 }  // namespace
 
 std::string head_of_file(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status)) {
+    throw_usage(path +
+                    ": not an ordinary file: it is read twice, to see what it is and for what "
+                    "is in it",
+                "Write it into a file first.");
+  }
   const auto input = open_input(path);
   std::string head(kHeadBytes, '\0');
   input->read(head.data(), static_cast<std::streamsize>(head.size()));
@@ -164,7 +182,14 @@ std::string head_of_file(const std::string& path) {
 }
 
 Imported read_imported(const std::string& path, FileKind kind) {
-  if (kind == FileKind::kUnknown) kind = detect(head_of_file(path));
+  if (kind == FileKind::kUnknown) {
+    const std::string head = head_of_file(path);
+    if (is_utf16(head)) {
+      throw_usage(path + ": text in UTF-16, as PowerShell writes it",
+                  fmt::format("Convert it: iconv -f UTF-16 -t UTF-8 {} > NEW", path));
+    }
+    kind = detect(head);
+  }
   return read_kind(kind, text_for(kind, path), path);
 }
 

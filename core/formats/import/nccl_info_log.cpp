@@ -44,6 +44,7 @@ class InfoReader {
       return;
     }
     ++info_lines_;
+    is_cut_ = line.is_cut;
     prefix_ = trimmed(std::string_view(line.text).substr(0, at));
     const std::string_view said = trimmed(std::string_view(line.text).substr(at + 10));
     if (line.is_cut) add(FindingKind::kIgnored, line.number, "the last line is cut");
@@ -138,6 +139,8 @@ class InfoReader {
       if (!rank || *rank >= kMostRanks) break;
       order.push_back(static_cast<int>(*rank));
     }
+    // The last number of a line without an end may be a part of one.
+    if (is_cut_ && static_cast<int>(order.size()) != out_.ranks && !order.empty()) order.pop_back();
     if (order.empty()) return;
     channels_of_order_ =
         std::max(channels_of_order_, static_cast<int>(std::min<int64_t>(second, 1024)));
@@ -155,6 +158,7 @@ class InfoReader {
       return;
     }
     const NcclHop hop{channel, *from, *to, std::string(words_of(*via)[0])};
+    if (is_cut_ && !is_known_way(hop.via)) return;
     if (connection > 0) {
       out_.p2p_hops.insert(hop);
     } else if (connected_.count(process()) > 0) {
@@ -162,6 +166,13 @@ class InfoReader {
     } else {
       out_.ring_hops.insert(hop);
     }
+  }
+
+  bool is_known_way(const std::string& via) const {
+    const auto is_it = [&via](const NcclHop& hop) { return hop.via == via; };
+    return std::any_of(out_.ring_hops.begin(), out_.ring_hops.end(), is_it) ||
+           std::any_of(out_.tree_hops.begin(), out_.tree_hops.end(), is_it) ||
+           std::any_of(out_.p2p_hops.begin(), out_.p2p_hops.end(), is_it);
   }
 
   void take_words(std::string_view said) {
@@ -187,9 +198,14 @@ class InfoReader {
   }
 
   void describe() {
-    add(FindingKind::kFound, 0,
-        fmt::format("{} ranks, {} of them described, {} channels", out_.ranks, out_.rank_of.size(),
-                    out_.channels));
+    if (out_.ranks > 0) {
+      add(FindingKind::kFound, 0,
+          fmt::format("{} ranks, {} of them described, {} channels", out_.ranks,
+                      out_.rank_of.size(), out_.channels));
+    } else {
+      add(FindingKind::kUnknown, 0, "how many ranks there are");
+    }
+    describe_places();
     for (const auto& [channel, order] : out_.ring_of_channel) {
       add(FindingKind::kFound, 0,
           fmt::format("channel {}: ring {}{}", channel, fmt::join(order, "-"),
@@ -220,6 +236,24 @@ class InfoReader {
     }
   }
 
+  /// Which GPU each rank has, host by host.
+  void describe_places() {
+    constexpr size_t kMostHosts = 8;
+    std::map<std::string, std::vector<std::string>> gpus_of;
+    for (const auto& [number, rank] : out_.rank_of) {
+      if (rank.nvml_dev < 0) continue;
+      gpus_of[rank.host].push_back(fmt::format("{} on GPU {}", number, rank.nvml_dev));
+    }
+    if (gpus_of.size() > kMostHosts) {
+      add(FindingKind::kFound, 0, fmt::format("ranks on {} hosts", gpus_of.size()));
+      return;
+    }
+    for (const auto& [host, gpus] : gpus_of) {
+      add(FindingKind::kFound, 0,
+          fmt::format("{}{}rank {}", host, host.empty() ? "" : ": ", fmt::join(gpus, ", ")));
+    }
+  }
+
   const std::string& file_;
   NcclInfoLog out_;
   std::string prefix_;
@@ -227,6 +261,7 @@ class InfoReader {
   int64_t info_lines_ = 0, other_lines_ = 0;
   int channels_of_order_ = 0;
   bool has_table_ = false, has_rows_ = false;
+  bool is_cut_ = false;  ///< The line at hand has no end.
 };
 
 }  // namespace

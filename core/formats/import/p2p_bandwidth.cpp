@@ -67,6 +67,9 @@ class P2pReader {
     if (!has_title_) {
       throw_usage(file_ + ": no bandwidth or latency matrix of p2pBandwidthLatencyTest in it");
     }
+    if (out_.figures.empty()) {
+      throw_usage(file_ + ": the matrices of p2pBandwidthLatencyTest in it have no rows");
+    }
     describe();
     return std::move(out_);
   }

@@ -148,6 +148,17 @@ class ShapeBuilder {
   std::map<std::string, std::string> sources_;
 };
 
+/// Whether PCIe joins two GPUs that have no access to each other.
+bool goes_through_host(const TopoMatrix& matrix, const std::vector<size_t>& gpus) {
+  if (matrix.peer_access.empty()) return false;
+  for (const size_t a : gpus) {
+    for (const size_t b : gpus) {
+      if (a < b && matrix.peer_access[a][b] == PeerAccess::kNo) return true;
+    }
+  }
+  return false;
+}
+
 /// Of several NUMA nodes the first: where the CPUs are.
 int numa_of(const TopoDevice& device) { return device.numa.empty() ? -1 : device.numa.front(); }
 
@@ -162,6 +173,12 @@ Shape shape_of(const TopoMatrix& matrix, const std::string& name, const ShapeRat
   std::vector<size_t> order = matrix.of_kind(TopoDeviceKind::kGpu);
   HostDevices devices;
   devices.gpus = static_cast<int>(order.size());
+  if (goes_through_host(matrix, order)) {
+    findings.push_back({FindingKind::kAssumed,
+                        "hops without peer access get what PCIe carries; through host memory they "
+                        "get less (links=LOG takes what was measured)",
+                        0});
+  }
   for (const size_t nic : matrix.of_kind(TopoDeviceKind::kNic)) order.push_back(nic);
   devices.nics = static_cast<int>(order.size()) - devices.gpus;
   for (const size_t a : order) {

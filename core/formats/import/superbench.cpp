@@ -42,6 +42,7 @@ LinkLog parse_superbench(std::string_view text, const std::string& file) {
   out.tool = "superbench gpu-copy-bw";
   std::set<std::string> gpus, numa;
   int64_t others = 0;
+  bool is_last_cut = false;
   for (const TextLine& line : split_lines(text, file)) {
     const std::vector<std::string_view> words = words_of(line.text);
     if (words.size() != 2) {
@@ -54,6 +55,7 @@ LinkLog parse_superbench(std::string_view text, const std::string& file) {
       ++others;
       continue;
     }
+    is_last_cut = line.is_cut;
     figure->value = *value * 1e9;
     figure->line = line.number;
     for (const std::string& end : {figure->from, figure->to}) {
@@ -73,6 +75,11 @@ LinkLog parse_superbench(std::string_view text, const std::string& file) {
                    out.figures.size()),
        0});
   out.findings.push_back({FindingKind::kUnknown, "the message sizes and the names of the GPUs", 0});
+  if (is_last_cut) {
+    out.findings.push_back({FindingKind::kUnknown,
+                            "whether the last figure is whole: its line has no end",
+                            out.figures.back().line});
+  }
   if (others > 0) {
     out.findings.push_back({FindingKind::kIgnored, fmt::format("{} other lines", others), 0});
   }

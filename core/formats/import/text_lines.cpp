@@ -30,6 +30,30 @@ std::string cleaned(std::string_view line) {
   return out;
 }
 
+/// Without the commas that part thousands and one that ends the word; nothing where a comma stands
+/// elsewhere, as in "5,9", which is a decimal comma.
+std::optional<std::string> without_commas(std::string_view word) {
+  if (word.ends_with(',')) word.remove_suffix(1);
+  std::string plain;
+  size_t digits = 0;  // Of the group that a comma may end.
+  bool has_comma = false;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if (word[i] == ',') {
+      const bool is_group = has_comma ? digits == 3 : digits >= 1 && digits <= 3;
+      if (!is_group) return std::nullopt;
+      has_comma = true;
+      digits = 0;
+      continue;
+    }
+    if (has_comma && !is_digit(word[i]) && digits != 3) return std::nullopt;
+    if (has_comma && !is_digit(word[i])) return plain + std::string(word.substr(i));
+    digits = is_digit(word[i]) ? digits + 1 : 0;
+    plain += word[i];
+  }
+  if (has_comma && digits != 3) return std::nullopt;
+  return plain;
+}
+
 }  // namespace
 
 std::vector<TextLine> split_lines(std::string_view text, const std::string& file) {
@@ -87,26 +111,22 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 std::optional<double> number_of(std::string_view word) {
-  std::string plain;
-  for (const char c : word) {
-    if (c != ',') plain += c;
-  }
+  const auto plain = without_commas(word);
+  if (!plain) return std::nullopt;
   double value = 0;
-  const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-  if (error != std::errc() || end != plain.data() + plain.size() || !std::isfinite(value)) {
+  const auto [end, error] = std::from_chars(plain->data(), plain->data() + plain->size(), value);
+  if (error != std::errc() || end != plain->data() + plain->size() || !std::isfinite(value)) {
     return std::nullopt;
   }
   return value;
 }
 
 std::optional<int64_t> whole_of(std::string_view word) {
-  std::string plain;
-  for (const char c : word) {
-    if (c != ',') plain += c;
-  }
+  const auto plain = without_commas(word);
+  if (!plain) return std::nullopt;
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-  if (error != std::errc() || end != plain.data() + plain.size()) return std::nullopt;
+  const auto [end, error] = std::from_chars(plain->data(), plain->data() + plain->size(), value);
+  if (error != std::errc() || end != plain->data() + plain->size()) return std::nullopt;
   return value;
 }
 

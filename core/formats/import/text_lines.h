@@ -29,7 +29,8 @@ std::optional<std::string_view> text_after(std::string_view line, std::string_vi
 std::string lower(std::string_view text);
 bool contains(std::string_view text, std::string_view part);
 
-/// The whole word as a number; nothing else may stand in it. "1,234.5" counts as 1234.5.
+/// The whole word as a number; nothing else may stand in it. "1,234.5" counts as 1234.5, "1,5" as
+/// no number.
 std::optional<double> number_of(std::string_view word);
 std::optional<int64_t> whole_of(std::string_view word);
 /// The digits with which the text begins, as a number.

@@ -131,6 +131,18 @@ void set_hop(TopoMatrix& matrix, size_t row, size_t column, HopClass hop,
   there = back = hop;
 }
 
+/// A matrix that was cut between two rows has pairs of which neither cell is there.
+void require_all_pairs(const TopoTable& table, const std::string& file, const TopoMatrix& matrix) {
+  for (const size_t a : matrix.of_kind(TopoDeviceKind::kGpu)) {
+    for (const size_t b : matrix.of_kind(TopoDeviceKind::kGpu)) {
+      if (a >= b || matrix.hops[a][b].kind != HopKind::kUnknown) continue;
+      throw_usage(fmt::format("{}:{}: neither {} nor {} has a row: the matrix is cut", file,
+                              table.line, matrix.devices[a].name, matrix.devices[b].name),
+                  "Take the whole output of `nvidia-smi topo -m`.");
+    }
+  }
+}
+
 void read_links(const TopoTable& table, const std::string& file, TopoMatrix& matrix) {
   make_devices(table, matrix);
   for (const TopoRow& row : table.rows) {
@@ -146,6 +158,7 @@ void read_links(const TopoTable& table, const std::string& file, TopoMatrix& mat
       set_hop(matrix, at, i, *hop, where);
     }
   }
+  require_all_pairs(table, file, matrix);
 }
 
 void read_access(const TopoTable& table, TopoMatrix& matrix) {
