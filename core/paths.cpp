@@ -55,6 +55,14 @@ void require_place_for(const std::string& path) {
   }
 }
 
+void require_other_file(const std::string& output, const std::string& input) {
+  std::error_code ignored;
+  if (fs::is_regular_file(output, ignored) && fs::equivalent(output, input, ignored)) {
+    throw_usage(fmt::format("{} is what is read, and would be replaced", output),
+                "choose another name for the output");
+  }
+}
+
 bool file_exists(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);

@@ -13,6 +13,8 @@ std::string default_gpu_machine_path();
 void make_parent_folders(const std::string& path);
 /// The same, and throws where a file could not be put there: before work that would be lost.
 void require_place_for(const std::string& path);
+/// Throws Error(kUsage) where writing `output` would replace the file that is read.
+void require_other_file(const std::string& output, const std::string& input);
 bool file_exists(const std::string& path);
 
 }  // namespace ring

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/formats/run_files.h"
+#include "core/paths.h"
 
 namespace ring {
 
@@ -14,10 +15,17 @@ void OutputOptions::declare(VerbOptions& options) {
   options.text("--svg", svg_, "FILE", "Write a picture of the timeline");
 }
 
-void OutputOptions::write(const RunFile& run, const RingProgram& program, Console& console) const {
+void OutputOptions::require_places() const {
   if ((run_ && (run_ == trace_ || run_ == svg_)) || (trace_ && trace_ == svg_)) {
-    throw_usage(fmt::format("two of --output, --trace and --svg are {}", run_ ? *run_ : *trace_));
+    throw_usage(fmt::format("two of --output, --trace and --svg are {}",
+                            run_ && (run_ == trace_ || run_ == svg_) ? *run_ : *trace_));
   }
+  for (const auto* path : {&run_, &trace_, &svg_}) {
+    if (*path) require_place_for(**path);
+  }
+}
+
+void OutputOptions::write(const RunFile& run, const RingProgram& program, Console& console) const {
   const auto said = [&console](const std::string& path, const char* what) {
     console.note(fmt::format("wrote {} ({})", path, what));
   };

@@ -17,6 +17,8 @@ class OutputOptions {
   /// -o, --trace and --svg.
   void declare(VerbOptions& options);
   bool is_any_given() const { return run_ || trace_ || svg_; }
+  /// Before work that would be lost: throws where a file could not be put, or two have one name.
+  void require_places() const;
   /// Writes what was asked for and says so on stderr. Throws Error(kRunFailed).
   void write(const RunFile& run, const RingProgram& program, Console& console) const;
 

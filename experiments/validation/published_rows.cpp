@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 
 #include "core/error.h"
 #include "core/formats/csv_table.h"
@@ -131,8 +132,10 @@ std::vector<PublishedRow> read_published_rows(const std::string& folder) {
     const CsvTable table = CsvTable::parse(read_file(path.string()), path.string());
     if (!table.has("algorithm") || !table.has("cp")) continue;  // Kernel and link files, split.
     table.require({"id", "gpu", "n_gpus", "algorithm", "cp", "metric", "value", "unit"});
+    std::set<std::vector<std::string>> seen;
     for (size_t row = 0; row < table.rows(); ++row) {
       rows.push_back(read_row(table, row, path.stem().string()));
+      rows.back().is_repeated = !seen.insert(table.cells(row)).second;
       apply_split(splits, rows.back());
     }
   }

@@ -18,6 +18,8 @@ struct PublishedRow {
       layers;
   std::optional<double> value;  ///< Empty for "OOM", "failed" and the like.
 
+  bool is_repeated = false;  ///< All its cells stand in a row above.
+
   std::string role = "judged";  ///< Or "calibration".
   std::string grade = "?";      ///< "A", "A-", "B+", "B", "B-", "C"; "?" where no split says.
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -337,6 +338,10 @@ RowCase interpret(const PublishedRow& row) {
   RowCase out;
   if (!row.value) {
     out.skip = "no number: " + row.metric;
+  } else if (!(*row.value > 0) || !std::isfinite(*row.value)) {
+    out.skip = fmt::format("the value is {}, which nothing measured can be", *row.value);
+  } else if (row.is_repeated) {
+    out.skip = "the same row stands above";
   } else if (has(row.value_kind, "third party") || has(row.value_kind, "authors model")) {
     out.skip = "not a measurement: " + row.value_kind;
   }

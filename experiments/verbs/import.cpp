@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/formats/file_io.h"
+#include "core/paths.h"
 #include "experiments/import_json.h"
 #include "experiments/import_output.h"
 #include "experiments/run_source.h"
@@ -67,6 +68,9 @@ class ImportVerb final : public Verb {
 
   int run(VerbContext& context) override {
     const FileKind kind = kind_of_word(kind_);
+    for (const std::string& file : files_) {
+      if (out_) require_other_file(*out_, path_of(file));
+    }
     if (files_.size() > 1) return run_many(context.console, kind);
     Imported file = read_imported(path_of(files_[0]), kind);
     const bool is_model = file.kind == FileKind::kHfConfig;

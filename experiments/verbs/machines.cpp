@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "core/error.h"
 #include "core/formats/machine_json.h"
 #include "core/library.h"
+#include "core/paths.h"
 #include "experiments/json.h"
 #include "experiments/machine_library/machine_library.h"
 #include "experiments/table.h"
@@ -50,8 +49,8 @@ class MachinesVerb final : public Verb {
     Json document = json_document("machines");
     document["written"] = Json::array();
     for (const MachineFile& file : build_machine_library(published)) {
-      std::filesystem::create_directories(*output_);
       const std::string path = *output_ + "/" + file.machine.name + ".json";
+      require_place_for(path);
       write_machine(path, file);
       document["written"].push_back(path);
       console.print(path + "\n");

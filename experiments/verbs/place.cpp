@@ -7,6 +7,7 @@
 #include "core/formats/file_io.h"
 #include "core/formats/machine_json.h"
 #include "core/hop_label.h"
+#include "core/paths.h"
 #include "core/topology_file.h"
 #include "experiments/import_json.h"
 #include "experiments/placement_picture.h"
@@ -52,6 +53,10 @@ class PlaceVerb final : public Verb {
   }
 
   int run(VerbContext& context) override {
+    if (topology_ && output_ && is_topology_file(*topology_)) {
+      require_other_file(*output_, topology_path(*topology_));
+    }
+    if (channel_ && *channel_ <= 0) throw_usage("--channel must be more than 0");
     Findings findings;
     Machine machine = read_machine(findings);
     if (machine.transfer == TransferKind::kReceiverCopy) {

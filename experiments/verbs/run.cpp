@@ -89,6 +89,7 @@ class RunVerb final : public Verb {
     setup_.refuse_unused(scenario.tuning);
     if (setup_.print_config(scenario, context.console)) return 0;
     require_device(device_.value_or("cpu"));
+    outputs_.require_places();
     const std::unique_ptr<Job> job = join_job(is_gpu);
     if (scenario.what_if != ScenarioWhatIf()) {
       throw_usage("the scenario asks what if, but a run is of this machine as it is",

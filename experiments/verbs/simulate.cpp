@@ -53,6 +53,7 @@ class SimulateVerb final : public Verb {
     if (!program_) setup_.refuse_unused(scenario.tuning);
     if (noise_seed_) scenario.noise_seed = static_cast<uint64_t>(*noise_seed_);
     if (setup_.print_config(scenario, console)) return 0;
+    outputs_.require_places();
     MachineChoice choice = choose_machine(scenario.machine);
     apply(scenario.what_if, choice.machine);
     const Noise& noise = choice.machine.noise;

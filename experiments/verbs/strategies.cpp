@@ -9,6 +9,7 @@
 #include "core/formats/program_json.h"
 #include "core/formats/space_time_svg.h"
 #include "core/legality.h"
+#include "core/paths.h"
 #include "core/strategy.h"
 #include "core/wording.h"
 #include "experiments/json.h"
@@ -77,8 +78,8 @@ class StrategiesVerb final : public Verb {
         simulate(program, machine.machine, simulation_options(scenario));
     std::string name = program.tuning.strategy;
     std::replace(name.begin(), name.end(), ':', '-');
-    std::filesystem::create_directories(*pictures_);
     const std::string path = (std::filesystem::path(*pictures_) / (name + ".svg")).string();
+    require_place_for(path);
     SpaceTimeOptions options;
     options.title = fmt::format("{}: {}, {}", program.tuning.strategy, program.problem.mask.text(),
                                 counted(program.ranks(), "rank"));

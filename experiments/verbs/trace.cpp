@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/formats/chakra.h"
 #include "core/formats/import/trace_run.h"
+#include "core/paths.h"
 #include "experiments/json.h"
 #include "experiments/outputs.h"
 #include "experiments/run_source.h"
@@ -36,6 +37,9 @@ class TraceVerb final : public Verb {
     if (format != "chrome" && format != "chakra") {
       throw_usage(fmt::format("--format: there is no format '{}'", format),
                   "formats are chrome and chakra");
+    }
+    for (const auto* path : {&trace_, &svg_}) {
+      if (*path) require_other_file(**path, run_);
     }
     const RunFile run = read_any_run(run_, context.console);
     Json files = Json::array();

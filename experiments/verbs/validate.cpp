@@ -29,12 +29,16 @@ Json score_json(const Score& score) {
   Json json = {{"name", score.name},
                {"rows", score.rows},
                {"predicted", score.predicted},
-               {"median_abs_error", score.median_abs_error},
-               {"mean_abs_error", score.mean_abs_error},
-               {"worst_abs_error", score.worst_abs_error},
-               {"bias", score.bias},
-               {"coverage", score.coverage},
                {"groups", score.groups}};
+  // Of no prediction there is no error, neither 0 nor another.
+  const auto set = [&](const char* key, double value) {
+    json[key] = score.predicted > 0 ? Json(value) : Json();
+  };
+  set("median_abs_error", score.median_abs_error);
+  set("mean_abs_error", score.mean_abs_error);
+  set("worst_abs_error", score.worst_abs_error);
+  set("bias", score.bias);
+  set("coverage", score.coverage);
   json["rank_correlation"] = score.rank_correlation ? Json(*score.rank_correlation) : Json();
   json["picked_best"] = score.picked_best ? Json(*score.picked_best) : Json();
   return json;
@@ -85,12 +89,17 @@ class ValidateVerb final : public Verb {
     MachineShelf shelf(machines_.value_or(""));
     std::vector<ScoredRow> rows;
     std::set<std::string> files;
-    for (const PublishedRow& row : read_published_rows(folder)) {
-      if (context.is_interrupted) throw Error(ErrorKind::kInterrupted, "stopped");
-      files.insert(row.file);
-      if (!file_ || row.file == *file_) rows.push_back(score_row(row, shelf));
+    std::vector<PublishedRow> published = read_published_rows(folder);
+    for (const PublishedRow& row : published) files.insert(row.file);
+    if (file_) {
+      std::erase_if(published, [&](const PublishedRow& row) { return row.file != *file_; });
     }
-    if (rows.empty()) {
+    for (const PublishedRow& row : published) {
+      if (context.is_interrupted) break;
+      rows.push_back(score_row(row, shelf));
+    }
+    const bool is_partial = rows.size() < published.size();
+    if (published.empty()) {
       throw_usage(file_ ? fmt::format("no published file '{}'", *file_)
                         : fmt::format("no published row in {}", folder),
                   files.empty() ? "" : fmt::format("files are {}", fmt::join(files, ", ")));
@@ -101,17 +110,23 @@ class ValidateVerb final : public Verb {
       write_file(*svg_, scatter_svg(rows));
     }
     if (context.console.is_json()) {
-      print_json(context.console, rows, scores);
+      print_json(context.console, rows, scores, is_partial);
     } else {
       print_text(context.console, rows, scores);
+    }
+    if (is_partial) {
+      throw Error(ErrorKind::kInterrupted,
+                  fmt::format("stopped after {} of {} rows: the scores are of those alone",
+                              rows.size(), published.size()));
     }
     return 0;
   }
 
  private:
-  static void print_json(Console& console, const std::vector<ScoredRow>& rows,
-                         const Scores& scores) {
+  static void print_json(Console& console, const std::vector<ScoredRow>& rows, const Scores& scores,
+                         bool is_partial) {
     Json document = json_document("validate");
+    document["partial"] = is_partial;
     for (const auto& [key, list] :
          {std::pair("files", &scores.files), {"grades", &scores.grades}}) {
       document[key] = Json::array();
@@ -131,11 +146,13 @@ class ValidateVerb final : public Verb {
     table.column("mean").column("worst").column("bias").column("coverage").column("rank corr.");
     table.column("best picked");
     const auto add = [&](const Score& score) {
+      const auto error = [&](double value) {
+        return score.predicted > 0 ? fmt::format("{:.1f} %", 100 * value) : "-";
+      };
       table.row({score.name, fmt::format("{}", score.rows), fmt::format("{}", score.predicted),
-                 fmt::format("{:.1f} %", 100 * score.median_abs_error),
-                 fmt::format("{:.1f} %", 100 * score.mean_abs_error),
-                 fmt::format("{:.1f} %", 100 * score.worst_abs_error), percent(score.bias),
-                 share(score.coverage),
+                 error(score.median_abs_error), error(score.mean_abs_error),
+                 error(score.worst_abs_error), score.predicted > 0 ? percent(score.bias) : "-",
+                 score.predicted > 0 ? share(score.coverage) : "-",
                  score.rank_correlation ? fmt::format("{:.2f}", *score.rank_correlation) : "-",
                  score.picked_best ? fmt::format("{} of {}", share(score.picked_best), score.groups)
                                    : "-"});

@@ -192,6 +192,34 @@ TEST(FullDisk, AFolderThatCannotBeMadeIsNamed) {
   EXPECT_THAT(result.err, HasSubstr(file));
 }
 
+TEST(FullDisk, AFolderOfPicturesThatCannotBeMadeIsNamed) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("file", "");
+  const ProcessResult result = run_ringscope(
+      {"strategies", "--machine", write_test_machine(folder), "--pictures", file + "/pictures"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot make the folder"));
+}
+
+TEST(FullDisk, ARunFindsOutBeforeItMeasuresThatItsFileHasNoPlace) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("file", "");
+  const ProcessResult result = run_ringscope(small("run", {"-o", file + "/run.json"}));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "") << "nothing was measured";
+}
+
+TEST(FullDisk, ATraceDoesNotReplaceItsRun) {
+  const TemporaryFolder folder;
+  const std::string run = folder.file("run.json");
+  ASSERT_EQ(
+      run_ringscope(small("simulate", {"--machine", write_test_machine(folder), "-o", run})).code,
+      0);
+  const std::string before = read_text(run);
+  EXPECT_EQ(run_ringscope({"trace", run, "-o", run}).code, 2);
+  EXPECT_EQ(read_text(run), before);
+}
+
 TEST(Interrupt, MidCalibrationKeepsTheOldProfile) {
   const TemporaryFolder folder;
   const std::string profile = folder.write("machine.json", "precious");

@@ -52,6 +52,34 @@ TEST(Import, SaysWhatAFileIsAndWhatItCouldNotKnow) {
   EXPECT_EQ(import_json({"topo", topo}), document) << "told or found, it is the same";
 }
 
+TEST(Import, DoesNotReplaceWhatItReads) {
+  const TemporaryFolder folder;
+  const std::string topo = folder.write("topo.txt", kTopo);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"import", "auto", topo, "-o", topo},
+        {"import", "topo", topo + ":nodes=2", "-o", topo},
+        {"place", "--topology", topo + ":gpu=h100", "-o", topo}}) {
+    const ProcessResult result = run_ringscope(arguments);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("would be replaced"));
+    EXPECT_EQ(read_text(topo), kTopo);
+  }
+}
+
+TEST(Import, SaysWhyAFileIsOfNoUse) {
+  const TemporaryFolder folder;
+  const std::string wide = folder.write("wide.txt", std::string("\xff\xfe\tG\0P\0U\0", 9));
+  EXPECT_THAT(run_ringscope({"import", "auto", wide}).err, HasSubstr("UTF-16"));
+  EXPECT_THAT(run_ringscope({"import", "auto", "/dev/null"}).err,
+              HasSubstr("not an ordinary file"));
+  const std::string graph = folder.write("graph.xml", "<graphs version=\"1\"></graphs>\n");
+  EXPECT_THAT(
+      run_ringscope({"place", "--topology", graph}).err,
+      HasSubstr("a graph file of NCCL or RCCL: the channels it searched, of which no machine"));
+  const std::string empty = folder.write("empty.txt", "\n");
+  EXPECT_THAT(run_ringscope({"simulate", "--machine", empty}).err, HasSubstr("an empty file"));
+}
+
 TEST(Import, RefusesKindsAndFilesThatAreNone) {
   const TemporaryFolder folder;
   const std::string topo = folder.write("topo.txt", kTopo);

@@ -224,6 +224,48 @@ TEST(Validate, RowsOfWhatIsNotKnownNameTheReason) {
   EXPECT_THAT(text.out, HasSubstr("not in the machine library: MI300X"));
 }
 
+TEST(Validate, ValuesThatNothingMeasuredHasAndRepeatedRowsAreNotJudged) {
+  const TemporaryFolder folder;
+  const std::string tail =
+      ",H100,8,1,NVLink,FA3,ring_p2p,8,1,65536,64,8,128,bf16,false,fwd,elapsed,";
+  folder.write("odd.csv", with_columns("O-1" + tail + "0,ms,red\nO-2" + tail + "nan,ms,red\nO-3" +
+                                       tail + "-4,ms,red\nO-4" + tail + "inf,ms,red\nO-5" + tail +
+                                       "30,ms,red\nO-5" + tail + "30,ms,red\n"));
+  const auto document = run_json_verb({"validate", "--published", folder.path()});
+  const auto& rows = document.at("rows");
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_THAT(rows.at(i).at("skipped").get<std::string>(), HasSubstr("nothing measured"));
+  }
+  EXPECT_TRUE(rows.at(4).contains("predicted"));
+  EXPECT_THAT(rows.at(5).at("skipped").get<std::string>(), HasSubstr("stands above"));
+  EXPECT_EQ(document.at("overall").at("predicted"), 1);
+}
+
+TEST(Validate, OfNoPredictionThereIsNoError) {
+  const TemporaryFolder folder;
+  folder.write("none.csv", with_columns("O-1,MI300X,8,1,x,y,ring_p2p,8,1,65536,64,8,128,bf16,false,"
+                                        "fwd,elapsed,30,ms,red\n"));
+  const auto document = run_json_verb({"validate", "--published", folder.path()});
+  EXPECT_TRUE(document.at("overall").at("median_abs_error").is_null());
+  EXPECT_TRUE(document.at("files").at(0).at("coverage").is_null());
+  EXPECT_EQ(document.at("partial"), false);
+  const ProcessResult text = run_ringscope({"validate", "--published", folder.path()});
+  EXPECT_THAT(text.out, ::testing::Not(HasSubstr("0.0 %")));
+}
+
+TEST(Validate, CtrlCKeepsWhatWasPredictedAndMarksIt) {
+  ProcessOptions options;
+  int looks = 0;
+  options.interrupt_when = [&looks](const std::string&) { return ++looks == 2; };
+  const ProcessResult result = run_ringscope({"validate", "--json"}, options);
+  if (result.code == 0) GTEST_SKIP() << "all rows were predicted before the signal";
+  EXPECT_EQ(result.code, 130);
+  const auto document = nlohmann::json::parse(result.out);
+  EXPECT_EQ(document.at("partial"), true);
+  EXPECT_EQ(document.at("schema"), "ringscope-validate");
+  EXPECT_THAT(result.err, HasSubstr("stopped after"));
+}
+
 TEST(Validate, DamagedFilesAreRefusedByNameAndLine) {
   const auto refusal = [](const std::string& text) {
     const TemporaryFolder folder;
