@@ -16,15 +16,17 @@
 namespace {
 
 constexpr const char* kUsage =
-    "usage: ring_bench_kernels [--json FILE] [--svg FILE] [--rounds N] [--quick]\n"
+    "usage: ring_bench_kernels [--json FILE] [--svg FILE] [--rounds N] [--only TEXT]\n"
+    "                          [--quick]\n"
     "  --json FILE  every figure with target and ok, as one JSON document ('-': stdout)\n"
     "  --svg FILE   roofline picture\n"
     "  --rounds N   interleaved rounds per figure, at least 7 (default 9)\n"
+    "  --only TEXT  beside the limits only figures of groups with TEXT in their name\n"
     "  --quick      quarter sizes and 3 rounds; says nothing about the targets\n"
     "exit code: 0 all targets met, 1 a target missed, 2 usage, 3 wrong result\n";
 
 struct Options {
-  std::string json, svg;
+  std::string json, svg, only;
   int rounds = 9;
   bool quick = false;
 };
@@ -44,6 +46,8 @@ Options parse(int argc, char** argv) {
     } else if (word == "--rounds") {
       options.rounds = std::atoi(value().c_str());
       if (options.rounds < 7) ring::throw_usage("--rounds must be a number of at least 7", kUsage);
+    } else if (word == "--only") {
+      options.only = value();
     } else if (word == "--quick") {
       options.quick = true;
     } else {
@@ -51,6 +55,9 @@ Options parse(int argc, char** argv) {
     }
   }
   if (options.quick) options.rounds = 3;
+  if (!options.svg.empty() && !options.only.empty()) {
+    ring::throw_usage("--svg draws all kernels: not with --only", kUsage);
+  }
   return options;
 }
 
@@ -109,7 +116,7 @@ void warn_if_not_quiet(const std::vector<ring::bench::Figure>& figures) {
 }
 
 int run(const Options& options) {
-  ring::bench::Suite suite(options.rounds, options.quick,
+  ring::bench::Suite suite(options.rounds, options.quick, options.only,
                            [](const std::string& what) { fmt::print(stderr, "{}\n", what); });
   suite.run();
   const ring::bench::Context context{cpu_model(), ring::cpu::current_isa(), peer_names()};

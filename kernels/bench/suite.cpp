@@ -32,9 +32,10 @@ struct AlignedFree {
 
 }  // namespace
 
-Suite::Suite(int rounds, bool quick, std::function<void(const std::string&)> say)
+Suite::Suite(int rounds, bool quick, std::string only, std::function<void(const std::string&)> say)
     : rounds_(rounds),
       quick_(quick),
+      only_(std::move(only)),
       say_(std::move(say)),
       caches_(cpu::detect_caches()),
       workspace_(caches_) {}
@@ -57,6 +58,12 @@ void Suite::add(const std::string& name, const Summary& summary, double factor,
   if (quick_) return;  // the targets are for the full sizes
   figures_.back().target = target;
   figures_.back().at_least = at_least;
+}
+
+bool Suite::is_wanted(const std::string& group) const {
+  if (group.find(only_) == std::string::npos) return false;
+  say_(group);
+  return true;
 }
 
 // About 20 ms of multiply-adds.
@@ -118,7 +125,7 @@ void Suite::limits() {
 
 void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, double target) {
   Problem problem(square(sized(rows), dim, dtype), causal);
-  say_("forward " + problem.name());
+  if (!is_wanted("forward " + problem.name())) return;
   const Contender kernel = forward(problem);
   kernel.run();
   expect_forward(problem);
@@ -150,7 +157,7 @@ void Suite::peer_figures(bool causal, double target) {
     contenders.push_back({fmt::format("{} {}x{}", peer.name, peer.q_block, peer.k_block),
                           [&] { run_peer(peer, problem, out.data()); }});
   }
-  say_("peers " + problem.name());
+  if (!is_wanted("peers " + problem.name())) return;
   const auto times = time_rounds(contenders, rounds_);
   size_t best = 1;
   for (size_t i = 1; i < times.size(); ++i) {
@@ -165,7 +172,7 @@ void Suite::peer_figures(bool causal, double target) {
 
 void Suite::backward_figures(bool causal, double target) {
   Problem problem(square(sized(4096), 128), causal);
-  say_("backward " + problem.name());
+  if (!is_wanted("backward " + problem.name())) return;
   problem.prepare_backward(workspace_);
   const Contender kernel = {"backward", [&] {
                               cpu::attend_backward(problem.shape, problem.backward_input(),
@@ -188,7 +195,7 @@ void Suite::backward_figures(bool causal, double target) {
 void Suite::group_figures() {
   Problem shared(square(sized(1024), 128, DType::kF32, 8, 1), true);
   Problem apart(square(sized(1024), 128, DType::kF32, 8, 8), true);
-  say_("groups " + shared.name());
+  if (!is_wanted("groups " + shared.name())) return;
   const std::vector<Contender> contenders = {fma(), forward(shared), forward(apart)};
   contenders[1].run();
   expect_forward(shared);
@@ -211,7 +218,7 @@ void Suite::thread_figures() {
   add("limit: fp32 multiply-add, 2 threads over 1", summarise_ratio(limit[0], limit[1]), 2.0, "x");
   for (const bool causal : {false, true}) {
     Problem problem(square(sized(4096), 128), causal);
-    say_("threads " + problem.name());
+    if (!is_wanted("threads " + problem.name())) continue;
     problem.prepare_backward(workspace_);
     const auto times = time_rounds(
         {forward(problem),
@@ -246,7 +253,7 @@ void Suite::ring_figures() {
   cpu::AttendShape shape = square(block, 128);
   shape.kv_rows = 16 * block;
   Problem problem(shape, false);
-  say_("continuing over 16 blocks");
+  if (!is_wanted("continuing over 16 blocks")) return;
   cpu::AttendShape part = shape;
   part.kv_rows = block;
   const auto times = time_rounds({forward(problem),
@@ -292,8 +299,9 @@ void Suite::run() {
   if (native != "AVX2" && std::find(isas.begin(), isas.end(), "AVX2") != isas.end()) {
     cpu::force_isa("AVX2");
     fma_flops_ = run_fma(fma_iterations_);
+    const size_t before = figures_.size();
     forward_figures(128, 4096, false, DType::kF32, 80);
-    figures_.back().name += " (AVX2 forced)";
+    if (figures_.size() > before) figures_.back().name += " (AVX2 forced)";
     cpu::force_isa("");
   }
 }

@@ -15,8 +15,9 @@ namespace ring::bench {
 class Suite {
  public:
   // `rounds` interleaved rounds per figure; sizes divided by 4 where `quick` (figures without a
-  // meaning for the targets, for trying the program out).
-  Suite(int rounds, bool quick, std::function<void(const std::string&)> say);
+  // meaning for the targets, for trying the program out). Beside the limits only groups of figures
+  // whose name contains `only` are measured; `say` hears the name of each that is.
+  Suite(int rounds, bool quick, std::string only, std::function<void(const std::string&)> say);
 
   void run();
 
@@ -27,6 +28,7 @@ class Suite {
   void add(const std::string& name, const Summary& summary, double factor, const std::string& unit);
   void add(const std::string& name, const Summary& summary, double factor, const std::string& unit,
            double target, bool at_least = true);
+  bool is_wanted(const std::string& group) const;  // and said, if so
   Contender fma() const;
   Contender forward(Problem& problem);
   void limits();
@@ -40,6 +42,7 @@ class Suite {
 
   int rounds_;
   bool quick_;
+  std::string only_;
   std::function<void(const std::string&)> say_;
   cpu::CacheSizes caches_;
   cpu::Workspace workspace_;
