@@ -9,6 +9,7 @@
 #include "core/formats/model_library.h"
 #include "core/formats/scenario_toml.h"
 #include "core/library.h"
+#include "core/limits.h"
 #include "core/machine_presets.h"
 #include "core/model_shape.h"
 #include "core/paths.h"
@@ -19,7 +20,6 @@ namespace ring {
 namespace {
 
 constexpr int64_t kDefaultSeqLen = 4096;
-constexpr int64_t kMostRanks = 1 << 17;
 
 /// A file, or a scenario of the library by its name.
 std::string scenario_path(const std::string& text) {

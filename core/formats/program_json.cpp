@@ -2,17 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/limits.h"
+
 namespace ring {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-
-namespace {
-
-/// As many as a scenario may have.
-constexpr int64_t kMostRanks = 1 << 17;
-
-}  // namespace
 
 ordered_json problem_to_json(const Problem& problem) {
   return {{"batch", problem.batch},           {"heads", problem.heads},

@@ -10,13 +10,13 @@
 #include "core/formats/json_text.h"
 #include "core/formats/model_library.h"
 #include "core/formats/toml_table.h"
+#include "core/limits.h"
 #include "core/mask_partition.h"
 
 namespace ring {
 namespace {
 
 constexpr int64_t kDefaultSeqLen = 4096;
-constexpr int64_t kMostRanks = 1 << 17;
 constexpr double kMostJitter = 2;  ///< exp(2) is a factor of seven.
 
 /// The shape keys that a model gives; naming both is a contradiction.

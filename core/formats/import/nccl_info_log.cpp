@@ -11,7 +11,7 @@
 namespace ring {
 namespace {
 
-constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kMostJobRanks = 1 << 20;
 
 /// The number after a word, such as "rank 3"; the words are compared in lower case.
 std::optional<int64_t> number_after(const std::vector<std::string_view>& words,
@@ -23,13 +23,13 @@ std::optional<int64_t> number_after(const std::vector<std::string_view>& words,
 }
 
 int as_int(std::optional<int64_t> value) {
-  return value && *value >= 0 && *value < kMostRanks ? static_cast<int>(*value) : -1;
+  return value && *value >= 0 && *value < kMostJobRanks ? static_cast<int>(*value) : -1;
 }
 
 /// "1[2]" -> rank 1; "[send]" and the like -> nothing.
 std::optional<int> rank_of_end(std::string_view word) {
   const auto number = leading_whole(word);
-  if (!number || *number >= kMostRanks || !contains(word, "[")) return std::nullopt;
+  if (!number || *number >= kMostJobRanks || !contains(word, "[")) return std::nullopt;
   return static_cast<int>(*number);
 }
 
@@ -136,7 +136,7 @@ class InfoReader {
     std::vector<int> order;
     for (size_t i = 3; i < words.size(); ++i) {
       const auto rank = whole_of(words[i]);
-      if (!rank || *rank >= kMostRanks) break;
+      if (!rank || *rank >= kMostJobRanks) break;
       order.push_back(static_cast<int>(*rank));
     }
     // The last number of a line without an end may be a part of one.
