@@ -58,12 +58,12 @@ TEST_F(Questions, TheSelectionIsInSight) {
   window.show();
   wait_until_settled(window);
   window.timeline().select_slice(SliceRef{TimelineOrigin::kPredicted, 0});
-  QTest::qWait(1);
   for (const QLabel* label : window.answers().findChildren<QLabel*>()) {
     if (label->accessibleName() != QStringLiteral("Selection")) continue;
-    EXPECT_TRUE(label->text().contains(QStringLiteral("rank 0"))) << label->text().toStdString();
+    EXPECT_TRUE(eventually([&] { return label->text().contains(QStringLiteral("rank 0")); }))
+        << label->text().toStdString();
     // All of it: no line is cut.
-    EXPECT_EQ(label->visibleRegion().boundingRect(), label->rect());
+    EXPECT_TRUE(eventually([&] { return label->visibleRegion().boundingRect() == label->rect(); }));
     return;
   }
   ADD_FAILURE() << "there is no selection";
