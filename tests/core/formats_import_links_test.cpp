@@ -182,6 +182,19 @@ TEST(NsysKernels, CsvWithQuotesAndTablesWithCommas) {
               HasSubstr("k.csv:2: 3 calls of 200 ns"));
 }
 
+TEST(AttentionBench, CountsThatCannotBeAreRefused) {
+  for (const char* counts : {"SP=(4096,3333333333333333),S=(1024),Nh=(2,1),bs=1,D=64",
+                             "SP=(0,4),S=(1024),Nh=(2,1),bs=1,D=64",
+                             "SP=(1,4),S=(9000000000000000),Nh=(2,1),bs=1,D=64"}) {
+    try {
+      parse_attention_bench("da_config: " + std::string(counts) + ",causal=True\n", "b.log");
+      ADD_FAILURE() << counts;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("b.log:1: a da_config with counts that cannot"));
+    }
+  }
+}
+
 TEST(AttentionBench, ConfigsMethodsAndPasses) {
   const AttentionBenchLog log = parse_attention_bench(
       "causal=True, fob=0:\n"

@@ -48,6 +48,16 @@ std::optional<AttentionBenchRow> config_of(std::string_view line) {
   return row;
 }
 
+/// Whether all counts are positive and what can be run, so that products of them are whole numbers.
+bool is_possible(const AttentionBenchRow& row) {
+  constexpr int64_t kMost = 1 << 20;
+  for (const int64_t count :
+       {row.nodes, row.ranks_per_node, row.heads, row.kv_heads, row.head_dim, row.batch}) {
+    if (count < 1 || count > kMost) return false;
+  }
+  return row.seq_len >= 1 && row.seq_len <= kMost * kMost;
+}
+
 /// The number before "s/iter" and the one after "mfu:".
 bool take_times(std::string_view line, AttentionBenchRow& row) {
   const std::vector<std::string_view> words = words_of(line);
@@ -83,6 +93,9 @@ AttentionBenchLog parse_attention_bench(std::string_view text, const std::string
     if (content.starts_with("da_config:")) {
       config = config_of(content);
       if (!config) throw_usage(fmt::format("{}:{}: a da_config that is cut", file, line.number));
+      if (!is_possible(*config))
+        throw_usage(fmt::format("{}:{}: a da_config with counts that cannot be", file, line.number),
+                    "nodes, ranks, heads, head dims and batches are 1 to 1Mi");
       method.clear();
     } else if (const auto fob = text_after(content, "fob=");
                fob && content.starts_with("causal=")) {
