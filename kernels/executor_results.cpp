@@ -3,36 +3,23 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/strategy.h"
 #include "kernels/executor_impl.h"
+#include "kernels/forward_part.h"
 
 namespace ring {
 
 void CpuExecutor::Impl::run_forward(const DataSource& data) {
-  Problem problem = program.problem;
-  problem.pass = Pass::kForward;
-  Tuning tuning = program.tuning;
-  tuning.backward = BackwardMoves::kAuto;
-  tuning.accumulation_steps = 1;
-  tuning.optimizer_gap_ps = 0;
-  forward_program = std::make_unique<RingProgram>(plan(problem, tuning));
+  forward_program = std::make_unique<RingProgram>(forward_part_of(program));
   forward = std::make_unique<CpuExecutor>(*forward_program, data, options);
   if (!forward->run().is_complete)
     throw Error(ErrorKind::kInterrupted, "stopped during the forward pass");
 }
 
-/// Copies output and lse of the own rows, and of the heads that a buffer is filled with; the shards
-/// of both programs are the same.
 void CpuExecutor::Impl::take_forward(int rank) {
   if (!forward) return;
-  take_output(rank, kHomeBuffer, program.partition.shard(rank));
-  const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
-  for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
-    const BufferShape& shape = storage.shaped_buffers[i];
-    if (shape.payload != Payload::kOutput || shape.filled_with < 0) continue;
-    take_output(rank, storage.buffers + static_cast<int32_t>(i),
-                program.tokens_of(shape.filled_with));
-  }
+  for_each_forward_output(program, rank, [&](const TokenRanges& tokens, int32_t buffer) {
+    take_output(rank, buffer, tokens);
+  });
 }
 
 void CpuExecutor::Impl::take_output(int rank, int32_t buffer, const TokenRanges& tokens) {

@@ -206,32 +206,17 @@ void RankMemory::fill_buffer(const DataSource& data, const TokenRanges& tokens, 
 
 TensorView RankMemory::tensor(Payload payload, int part, int32_t index) const {
   if (is_gradient(payload)) return gradient_tensor(payload, part, index);
-  const bool is_home = index == kHomeBuffer;
   const KvBuffer& at = buffer(index);
-  const HeadRange queries = is_home ? HeadRange{0, problem.heads} : at.query_heads;
-  const HeadRange kv = index < first_shaped_buffer ? HeadRange{0, problem.kv_heads}
-                                                   : kv_heads_of(problem, at.query_heads);
-  switch (payload) {
-    case Payload::kKeyValue:
-      return part == 0 ? TensorView{at.k.data(), kv, problem.head_dim}
-                       : TensorView{at.v.data(), kv, problem.head_dim_v};
-    case Payload::kQuery:
-      return {is_home ? q.data() : at.k.data(), queries, problem.head_dim};
-    case Payload::kOutput:
-      return {is_home ? out.data() : at.k.data(), queries, problem.head_dim_v};
-    case Payload::kOutputGradient: {
-      const Pages& pages = at.payload == Payload::kQuerySide ? at.v : at.k;
-      return {(is_home ? backward.home.d_out : pages).data(), queries, problem.head_dim_v};
-    }
-    case Payload::kPartial:
-    case Payload::kState:
-    case Payload::kQuerySide:
-    case Payload::kKeyGradients:
-    case Payload::kQueryGradients:
-      break;
-  }
-  RING_ASSERT(false);
-  return {};
+  const TensorPlaces places{.q = q.data(),
+                            .out = out.data(),
+                            .d_out = backward.home.d_out.data(),
+                            .k = at.k.data(),
+                            .v = at.v.data(),
+                            .held = at.payload,
+                            .buffer_heads = at.query_heads,
+                            .is_home = index == kHomeBuffer,
+                            .is_shaped = index >= first_shaped_buffer};
+  return tensor_at(places, problem, payload, part);
 }
 
 TensorView RankMemory::gradient_tensor(Payload payload, int part, int32_t index) const {

@@ -11,6 +11,7 @@
 #include "kernels/cpu/attend.h"
 #include "kernels/data.h"
 #include "kernels/memory.h"
+#include "kernels/tensor_view.h"
 #include "kernels/transport/transport.h"
 
 namespace ring {
@@ -36,18 +37,6 @@ struct StateBuffer {
   Pages u, m, l;
   bool is_packed = false;
   HeadRange heads = {};
-};
-
-/// Rows of a (row, batch, head, dim) tensor.
-struct TensorView {
-  std::byte* data = nullptr;
-  HeadRange heads;  ///< That the tensor has.
-  int64_t dim = 0;
-
-  /// Elements before this head of a row.
-  int64_t at(int64_t row, int64_t of_batch, int64_t batch, int64_t head) const {
-    return ((row * batch + of_batch) * heads.count() + head - heads.begin) * dim;
-  }
 };
 
 /// Tensors of a payload that hold elements: K and V are two.

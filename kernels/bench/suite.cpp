@@ -60,7 +60,7 @@ void Suite::add(const std::string& name, const Summary& summary, double factor,
   figures_.back().at_least = at_least;
 }
 
-bool Suite::is_wanted(const std::string& group) const {
+bool Suite::begin_group(const std::string& group) const {
   if (group.find(only_) == std::string::npos) return false;
   say_(group);
   return true;
@@ -125,7 +125,7 @@ void Suite::limits() {
 
 void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, double target) {
   Problem problem(square(sized(rows), dim, dtype), causal);
-  if (!is_wanted("forward " + problem.name())) return;
+  if (!begin_group("forward " + problem.name())) return;
   const Contender kernel = forward(problem);
   kernel.run();
   expect_forward(problem);
@@ -148,7 +148,7 @@ void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, dou
 void Suite::peer_figures(bool causal, double target) {
   Problem problem(square(sized(4096), 128), causal);
   const std::vector<Peer> chains = peers();
-  if (chains.empty()) return;
+  if (chains.empty() || !begin_group("peers " + problem.name())) return;
   std::vector<float> out(problem.u.size());
   std::vector<Contender> contenders = {forward(problem)};
   for (const Peer& peer : chains) {
@@ -157,7 +157,6 @@ void Suite::peer_figures(bool causal, double target) {
     contenders.push_back({fmt::format("{} {}x{}", peer.name, peer.q_block, peer.k_block),
                           [&] { run_peer(peer, problem, out.data()); }});
   }
-  if (!is_wanted("peers " + problem.name())) return;
   const auto times = time_rounds(contenders, rounds_);
   size_t best = 1;
   for (size_t i = 1; i < times.size(); ++i) {
@@ -172,7 +171,7 @@ void Suite::peer_figures(bool causal, double target) {
 
 void Suite::backward_figures(bool causal, double target) {
   Problem problem(square(sized(4096), 128), causal);
-  if (!is_wanted("backward " + problem.name())) return;
+  if (!begin_group("backward " + problem.name())) return;
   problem.prepare_backward(workspace_);
   const Contender kernel = {"backward", [&] {
                               cpu::attend_backward(problem.shape, problem.backward_input(),
@@ -195,7 +194,7 @@ void Suite::backward_figures(bool causal, double target) {
 void Suite::group_figures() {
   Problem shared(square(sized(1024), 128, DType::kF32, 8, 1), true);
   Problem apart(square(sized(1024), 128, DType::kF32, 8, 8), true);
-  if (!is_wanted("groups " + shared.name())) return;
+  if (!begin_group("groups " + shared.name())) return;
   const std::vector<Contender> contenders = {fma(), forward(shared), forward(apart)};
   contenders[1].run();
   expect_forward(shared);
@@ -218,7 +217,7 @@ void Suite::thread_figures() {
   add("limit: fp32 multiply-add, 2 threads over 1", summarise_ratio(limit[0], limit[1]), 2.0, "x");
   for (const bool causal : {false, true}) {
     Problem problem(square(sized(4096), 128), causal);
-    if (!is_wanted("threads " + problem.name())) continue;
+    if (!begin_group("threads " + problem.name())) continue;
     problem.prepare_backward(workspace_);
     const auto times = time_rounds(
         {forward(problem),
@@ -253,7 +252,7 @@ void Suite::ring_figures() {
   cpu::AttendShape shape = square(block, 128);
   shape.kv_rows = 16 * block;
   Problem problem(shape, false);
-  if (!is_wanted("continuing over 16 blocks")) return;
+  if (!begin_group("continuing over 16 blocks")) return;
   cpu::AttendShape part = shape;
   part.kv_rows = block;
   const auto times = time_rounds({forward(problem),

@@ -28,7 +28,7 @@ class Suite {
   void add(const std::string& name, const Summary& summary, double factor, const std::string& unit);
   void add(const std::string& name, const Summary& summary, double factor, const std::string& unit,
            double target, bool at_least = true);
-  bool is_wanted(const std::string& group) const;  // and said, if so
+  bool begin_group(const std::string& group) const;  // false when it is not wanted
   Contender fma() const;
   Contender forward(Problem& problem);
   void limits();

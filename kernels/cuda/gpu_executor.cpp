@@ -1,10 +1,10 @@
 #include "kernels/cuda/gpu_executor.h"
 
 #include "core/program_check.h"
-#include "core/strategy.h"
 #include "kernels/cuda/device_limits.h"
 #include "kernels/cuda/gpu_executor_impl.h"
 #include "kernels/cuda/shard_data.h"
+#include "kernels/forward_part.h"
 
 namespace ring::cuda {
 GpuExecutor::Impl::Impl(const RingProgram& program_in, const DataSource& data,
@@ -70,13 +70,7 @@ void GpuExecutor::Impl::create_rank(int rank, int device, const DataSource& data
 
 /// Output and lse of a program without a forward pass come from one that has nothing else.
 void GpuExecutor::Impl::take_forward(const DataSource& data) {
-  Problem problem = program.problem;
-  problem.pass = Pass::kForward;
-  Tuning tuning = program.tuning;
-  tuning.backward = BackwardMoves::kAuto;
-  tuning.accumulation_steps = 1;
-  tuning.optimizer_gap_ps = 0;
-  const RingProgram forward_program = ring::plan(problem, tuning);
+  const RingProgram forward_program = forward_part_of(program);
   GpuOptions forward_options = options;
   forward_options.skipped_wait = std::nullopt;
   forward_options.is_captured = false;
@@ -84,14 +78,9 @@ void GpuExecutor::Impl::take_forward(const DataSource& data) {
   forward.run();
   for (int rank = 0; rank < program.ranks(); ++rank) {
     if (!is_local(rank)) continue;
-    take_output(forward, rank, kHomeBuffer, program.partition.shard(rank));
-    const RankStorage& storage = program.rank_programs[static_cast<size_t>(rank)].storage;
-    for (size_t i = 0; i < storage.shaped_buffers.size(); ++i) {
-      const BufferShape& shape = storage.shaped_buffers[i];
-      if (shape.payload != Payload::kOutput || shape.filled_with < 0) continue;
-      take_output(forward, rank, storage.buffers + static_cast<int32_t>(i),
-                  program.tokens_of(shape.filled_with));
-    }
+    for_each_forward_output(program, rank, [&](const TokenRanges& tokens, int32_t buffer) {
+      take_output(forward, rank, buffer, tokens);
+    });
   }
 }
 

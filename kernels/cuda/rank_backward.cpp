@@ -12,7 +12,7 @@ std::byte* as_bytes(float* values) { return reinterpret_cast<std::byte*>(values)
 
 }  // namespace
 
-RankTensors::View RankTensors::gradient_view(Payload payload, int part, int32_t index) const {
+TensorView RankTensors::gradient_view(Payload payload, int part, int32_t index) const {
   const bool is_home = index == kHomeBuffer, is_uniform = !gradients_->sums.empty();
   const bool is_plain = is_home || is_uniform, is_query = payload == Payload::kQueryGradients;
   const HeadRange heads = is_plain ? HeadRange{0, problem_.heads} : buffer(index).query_heads;
@@ -43,13 +43,13 @@ RankTensors::Side RankTensors::side(int32_t index) const {
           is_home ? gradients_->home.delta : buffer(index).delta};
 }
 
-float* RankTensors::sums_at(const View& view, int64_t row, int64_t head) const {
+float* RankTensors::sums_at(const TensorView& view, int64_t row, int64_t head) const {
   const int64_t heads = view.heads.count();
   return reinterpret_cast<float*>(view.data) +
          (row * problem_.batch * heads + head - view.heads.begin) * view.dim;
 }
 
-ClearCall RankTensors::clear_call(const View& view, int64_t at, int64_t count) const {
+ClearCall RankTensors::clear_call(const TensorView& view, int64_t at, int64_t count) const {
   const Bytes token = problem_.batch * view.heads.count() * view.dim * kFloat;
   return {view.data + at * token, count * token};
 }
@@ -127,7 +127,7 @@ std::vector<KernelCall> RankTensors::delta_calls(const Op& op) const {
     calls.emplace_back(clear_call(view(Payload::kQueryGradients, 0, op.source_state), 0, rows));
   }
   const Side to = side(op.q_buffer);
-  const View out = view(Payload::kOutput, 0, op.buffer);
+  const TensorView out = view(Payload::kOutput, 0, op.buffer);
   RING_ASSERT(out.heads == to.q.heads);
   const int64_t heads = out.heads.count();
   const bool is_home = op.buffer == kHomeBuffer;
@@ -158,8 +158,8 @@ std::vector<KernelCall> RankTensors::add_calls(const Op& op) const {
       heads_in(problem_, op.payload, query_heads(problem_, op.head_begin, op.head_end));
   std::vector<KernelCall> calls;
   for (int part = 0; part < tensors_of(op.payload); ++part) {
-    const View from = view(op.payload, part, op.source_state);
-    const View to = view(op.payload, part, op.state);
+    const TensorView from = view(op.payload, part, op.source_state);
+    const TensorView to = view(op.payload, part, op.state);
     for (const RowRun& run : prepare_row_runs(program_, op)) {
       AddParams p;
       p.to = sums_at(to, run.target, heads.begin);
@@ -189,7 +189,7 @@ Pieces RankTensors::side_pieces(const Op& op) const {
 
 void RankTensors::read_gradients(Payload payload, int part, int32_t buffer, int64_t batch,
                                  int64_t row, std::span<float> all_heads) const {
-  const View from = view(payload, part, buffer);
+  const TensorView from = view(payload, part, buffer);
   const std::span<float> values =
       all_heads.subspan(static_cast<size_t>(from.heads.begin * from.dim),
                         static_cast<size_t>(from.heads.count() * from.dim));
@@ -200,7 +200,7 @@ void RankTensors::read_gradients(Payload payload, int part, int32_t buffer, int6
 
 void RankTensors::write_output(int32_t index, int64_t row, int64_t rows, int64_t batch,
                                std::span<const std::byte> out, std::span<const float> lse) {
-  const View to = view(Payload::kOutput, 0, index);
+  const TensorView to = view(Payload::kOutput, 0, index);
   const Bytes head = to.dim * size_bytes(problem_.dtype);
   const int64_t heads = to.heads.count();
   runtime_.upload(

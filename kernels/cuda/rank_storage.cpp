@@ -161,7 +161,7 @@ void RankTensors::fill_buffer(const DataSource& data, const TokenRanges& tokens,
 
 /// A token has `all_heads` heads, of which the tensor holds some.
 void RankTensors::fill_tensor(const DataSource& data, Tensor tensor, const TokenRanges& tokens,
-                              int64_t all_heads, const View& view) {
+                              int64_t all_heads, const TensorView& view) {
   const std::vector<std::byte> all =
       shard_values(data, tensor, tokens, problem_, all_heads, view.dim);
   if (view.heads == HeadRange{0, all_heads}) {
@@ -177,34 +177,19 @@ void RankTensors::fill_tensor(const DataSource& data, Tensor tensor, const Token
   runtime_.upload(view.data, kept);
 }
 
-RankTensors::View RankTensors::view(Payload payload, int part, int32_t index) const {
+TensorView RankTensors::view(Payload payload, int part, int32_t index) const {
   if (is_gradient(payload)) return gradient_view(payload, part, index);
-  const bool is_home = index == kHomeBuffer;
   const Buffer& at = buffer(index);
-  const HeadRange queries = is_home ? HeadRange{0, problem_.heads} : at.query_heads;
-  const HeadRange keys = index < first_shaped_buffer_ ? HeadRange{0, problem_.kv_heads}
-                                                      : kv_heads_of(problem_, at.query_heads);
-  switch (payload) {
-    case Payload::kKeyValue:
-      return part == 0 ? View{at.k, keys, problem_.head_dim}
-                       : View{at.v, keys, problem_.head_dim_v};
-    case Payload::kQuery:
-      return {is_home ? q_ : at.k, queries, problem_.head_dim};
-    case Payload::kOutput:
-      return {is_home ? out_ : at.k, queries, problem_.head_dim_v};
-    case Payload::kOutputGradient: {
-      std::byte* const there = at.payload == Payload::kQuerySide ? at.v : at.k;
-      return {is_home ? gradients_->home.d_out : there, queries, problem_.head_dim_v};
-    }
-    case Payload::kPartial:
-    case Payload::kState:
-    case Payload::kQuerySide:
-    case Payload::kKeyGradients:
-    case Payload::kQueryGradients:
-      break;
-  }
-  RING_ASSERT(false);
-  return {};
+  const TensorPlaces places{.q = q_,
+                            .out = out_,
+                            .d_out = gradients_ ? gradients_->home.d_out : nullptr,
+                            .k = at.k,
+                            .v = at.v,
+                            .held = at.payload,
+                            .buffer_heads = at.query_heads,
+                            .is_home = index == kHomeBuffer,
+                            .is_shaped = index >= first_shaped_buffer_};
+  return tensor_at(places, problem_, payload, part);
 }
 
 }  // namespace ring::cuda

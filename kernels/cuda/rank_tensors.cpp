@@ -16,7 +16,7 @@ const uint16_t* elements(const std::byte* at) { return reinterpret_cast<const ui
 
 }  // namespace
 
-ConstTensor RankTensors::tensor(const View& view, int64_t row, int64_t head) const {
+ConstTensor RankTensors::tensor(const TensorView& view, int64_t row, int64_t head) const {
   const int64_t heads = view.heads.count(), token = problem_.batch * heads * view.dim;
   return {elements(view.data) + row * token + (head - view.heads.begin) * view.dim,
           heads * view.dim, token, view.dim};
@@ -134,11 +134,11 @@ std::vector<KernelCall> RankTensors::copy_calls(const Op& op) const {
   const Bytes element = element_bytes(problem_, op.payload);
   std::vector<KernelCall> calls;
   for (int part = 0; part < tensors_of(op.payload); ++part) {
-    const View from = view(op.payload, part, op.source_buffer);
-    const View to = view(op.payload, part, op.buffer);
+    const TensorView from = view(op.payload, part, op.source_buffer);
+    const TensorView to = view(op.payload, part, op.buffer);
     // A row of a batch element, all heads that the tensor has; of these the op moves some.
-    const auto pitch = [&](const View& at) { return at.heads.count() * at.dim * element; };
-    const auto place = [&](const View& at, int64_t row) {
+    const auto pitch = [&](const TensorView& at) { return at.heads.count() * at.dim * element; };
+    const auto place = [&](const TensorView& at, int64_t row) {
       const Bytes head = (heads.begin - at.heads.begin) * at.dim * element;
       return at.data + row * problem_.batch * pitch(at) + head;
     };
@@ -201,7 +201,7 @@ Pieces RankTensors::pieces(const Op& op) const {
   const Tokens tokens = has_keys ? op.kv_end - op.kv_begin : rows;
   Pieces pieces;
   for (int part = 0; part < tensors_of(op.payload); ++part) {
-    const View at = view(op.payload, part, op.buffer);
+    const TensorView at = view(op.payload, part, op.buffer);
     const Bytes token =
         problem_.batch * at.heads.count() * at.dim * element_bytes(problem_, op.payload);
     pieces[static_cast<size_t>(part)] = {at.data + op.buffer_begin * token, tokens * token};

@@ -12,6 +12,7 @@
 #include "kernels/cuda/rank_gradients.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/data.h"
+#include "kernels/tensor_view.h"
 
 namespace ring::cuda {
 
@@ -66,22 +67,15 @@ class RankTensors {
     bool is_packed = false;  ///< It has the rows of the op that touches it.
     HeadRange heads = {};
   };
-  /// Rows of a (row, batch, head, dim) tensor.
-  struct View {
-    std::byte* data = nullptr;
-    HeadRange heads;  ///< That the tensor has.
-    int64_t dim = 0;
-  };
-
   /// The query side of some rows.
   struct Side {
-    View q, d_out;
+    TensorView q, d_out;
     float *lse = nullptr, *delta = nullptr;
   };
   /// Where a backward op finds its operands; its first row and key there and in their gradients.
   struct Operands {
     Side side;
-    View k, v, dq, dk, dv;
+    TensorView k, v, dq, dk, dv;
     int64_t q_at = 0, kv_at = 0;
   };
 
@@ -92,7 +86,7 @@ class RankTensors {
   void take_shaped(const RankStorage& storage);
   void fill(const DataSource& data);
   void fill_tensor(const DataSource& data, Tensor tensor, const TokenRanges& tokens,
-                   int64_t all_heads, const View& view);
+                   int64_t all_heads, const TensorView& view);
   void fill_buffer(const DataSource& data, const TokenRanges& tokens, Payload payload,
                    int32_t buffer);
   Buffer shaped_buffer(const BufferShape& shape);
@@ -103,11 +97,11 @@ class RankTensors {
   }
   /// Q, output, dO, K (part 0) or V (part 1), dQ, dK (part 0) or dV (part 1) of a buffer or of the
   /// home shard.
-  View view(Payload payload, int part, int32_t buffer) const;
-  View gradient_view(Payload payload, int part, int32_t buffer) const;
+  TensorView view(Payload payload, int part, int32_t buffer) const;
+  TensorView gradient_view(Payload payload, int part, int32_t buffer) const;
   Side side(int32_t buffer) const;
   /// The tensor from a row and a head on, as kernels take it.
-  ConstTensor tensor(const View& view, int64_t row, int64_t head) const;
+  ConstTensor tensor(const TensorView& view, int64_t row, int64_t head) const;
   StateView state_view(int32_t state, const Op& op, int64_t head) const;
   float* lse_at(const Op& op, int64_t* batch_stride, int64_t* head_stride) const;
   std::vector<KernelCall> attend_calls(const Op& op);
@@ -115,8 +109,8 @@ class RankTensors {
   std::vector<KernelCall> finalize_calls(const Op& op) const;
   std::vector<KernelCall> copy_calls(const Op& op) const;
   const KeyRange* upload_spans(const Op& op);
-  float* sums_at(const View& view, int64_t row, int64_t head) const;
-  ClearCall clear_call(const View& view, int64_t at, int64_t count) const;
+  float* sums_at(const TensorView& view, int64_t row, int64_t head) const;
+  ClearCall clear_call(const TensorView& view, int64_t at, int64_t count) const;
   Operands operands(const Op& op) const;
   std::vector<KernelCall> backward_calls(const Op& op, const KeyRange* spans) const;
   BackwardCall backward_call(const Op& op, const Operands& at, const KeyRange* spans) const;

@@ -186,14 +186,7 @@ class Exact {
 
 // Tolerances as in executor_accuracy_test.cpp and backward_test.cpp: fp32 sums of up to 41 terms.
 void expect_output(const Output& actual, const Output& exact) {
-  EXPECT_LE(relative_rms(actual.out, exact.out), 4e-6);
-  for (size_t i = 0; i < exact.lse.size(); ++i) {
-    if (std::isinf(exact.lse[i])) {
-      EXPECT_EQ(actual.lse[i], exact.lse[i]);
-    } else {
-      EXPECT_NEAR(actual.lse[i], exact.lse[i], 2e-5);
-    }
-  }
+  testing_support::expect_output(actual, exact, 4e-6, 2e-5);
 }
 
 // A row that sees one key has no gradient of Q and K: there the two numbers of about 1 whose

@@ -1,6 +1,8 @@
 // What the executor tests share: running a problem, gathering its output, and the fp64 oracle.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -154,6 +156,20 @@ inline double relative_rms(std::span<const double> actual, std::span<const doubl
   std::vector<double> difference(actual.size());
   for (size_t i = 0; i < actual.size(); ++i) difference[i] = actual[i] - exact[i];
   return rms(difference) / rms(exact);
+}
+
+/// Outputs by their relative RMS error, below `rms_tolerance`; log-sum-exps one by one, within
+/// `lse_tolerance`, and exactly where a row sees no key.
+inline void expect_output(const Output& actual, const Output& exact, double rms_tolerance,
+                          double lse_tolerance) {
+  EXPECT_LT(relative_rms(actual.out, exact.out), rms_tolerance);
+  for (size_t i = 0; i < exact.lse.size(); ++i) {
+    if (std::isinf(exact.lse[i])) {
+      EXPECT_EQ(actual.lse[i], exact.lse[i]);
+    } else {
+      EXPECT_NEAR(actual.lse[i], exact.lse[i], lse_tolerance);
+    }
+  }
 }
 
 }  // namespace ring::testing_support

@@ -51,14 +51,7 @@ void expect_right(const RingProgram& program, Carrier carrier,
   for (int run = 0; run < 3; ++run) session.local->run();
   const Output have = gather(*session.local, program.problem);
   // Weights and output are rounded to the model dtype.
-  EXPECT_LT(testing_support::relative_rms(have.out, want.out), 2 * 0x1p-8);
-  for (size_t i = 0; i < want.lse.size(); ++i) {
-    if (std::isinf(want.lse[i])) {
-      EXPECT_EQ(have.lse[i], want.lse[i]);
-    } else {
-      EXPECT_NEAR(have.lse[i], want.lse[i], 1e-3);
-    }
-  }
+  testing_support::expect_output(have, want, 2 * 0x1p-8, 1e-3);
 }
 
 TEST_F(GpuDevice, RingsOfAllHeadDimsMatchTheOracle) {

@@ -54,14 +54,7 @@ Tuning tuning_of(int ranks, const std::string& strategy = "pass-kv") {
 
 // bf16 output: relative rounding 2^-8 at most, so the relative RMS stays below it.
 void expect_right(const Output& have, const Output& want) {
-  EXPECT_LT(testing_support::relative_rms(have.out, want.out), 0x1p-8);
-  for (size_t i = 0; i < want.lse.size(); ++i) {
-    if (std::isinf(want.lse[i])) {
-      EXPECT_EQ(have.lse[i], want.lse[i]);
-    } else {
-      EXPECT_NEAR(have.lse[i], want.lse[i], 1e-4);
-    }
-  }
+  testing_support::expect_output(have, want, 0x1p-8, 1e-4);
 }
 
 struct Ring {
@@ -93,11 +86,7 @@ TEST(GpuExecutor, StrategiesMasksAndCarriersMatchTheOracle) {
         SCOPED_TRACE(fmt::format("{} {} ranks {}", mask, ring.ranks, ring.strategy));
         HostRuntime runtime({.devices = 2});
         GpuExecutor executor(program, data, runtime, {.carrier = carrier});
-        for (int run = 0; run < 2; ++run) {
-          const Timeline& timeline = executor.run();
-          EXPECT_EQ(static_cast<int64_t>(timeline.slices.size()), program.op_count());
-          EXPECT_EQ(first_disorder(program, executor, runtime), "");
-        }
+        testing_support::run_twice_in_order(program, executor, runtime);
         expect_right(gather(executor, problem), want);
       }
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -51,6 +52,16 @@ inline std::string first_disorder(const RingProgram& program, const GpuExecutor&
     }
   }
   return "";
+}
+
+// Two runs, each of all ops and in order: the second finds what the first left behind.
+inline void run_twice_in_order(const RingProgram& program, GpuExecutor& executor,
+                               const HostRuntime& runtime) {
+  for (int run = 0; run < 2; ++run) {
+    const Timeline& timeline = executor.run();
+    EXPECT_EQ(static_cast<int64_t>(timeline.slices.size()), program.op_count());
+    EXPECT_EQ(first_disorder(program, executor, runtime), "");
+  }
 }
 
 inline HostRuntimeOptions delayed(uint64_t seed) {

@@ -21,7 +21,6 @@ using testing_support::gather_gradients;
 using testing_support::oracle;
 using testing_support::oracle_gradients;
 using testing_support::Output;
-using testing_support::relative_rms;
 
 // All dimensions differ from one another, and no length divides.
 Problem problem_of(const std::string& mask, int64_t heads = 6, int64_t kv_heads = 3) {
@@ -47,14 +46,7 @@ Tuning tuning_of(const std::string& strategy, int ranks) {
 
 // The output is stored in fp16, with a relative rounding of 2^-11 at most.
 void expect_output(const Output& have, const Output& want) {
-  EXPECT_LE(relative_rms(have.out, want.out), 0x1p-11);
-  for (size_t i = 0; i < want.lse.size(); ++i) {
-    if (std::isinf(want.lse[i])) {
-      EXPECT_EQ(have.lse[i], want.lse[i]);
-    } else {
-      EXPECT_NEAR(have.lse[i], want.lse[i], 2e-5);
-    }
-  }
+  testing_support::expect_output(have, want, 0x1p-11, 2e-5);
 }
 
 // The largest error is that of the stored output in delta, as on the CPU (backward_test.cpp).
@@ -89,11 +81,7 @@ TEST(GpuStrategies, OutputsEqualTheOracle) {
                                  carrier == Carrier::kCopies ? "copies" : "exchanges"));
         HostRuntime runtime({.devices = 2});
         GpuExecutor executor(program, data, runtime, {.carrier = carrier});
-        for (int run = 0; run < 2; ++run) {
-          const Timeline& timeline = executor.run();
-          EXPECT_EQ(static_cast<int64_t>(timeline.slices.size()), program.op_count());
-          EXPECT_EQ(first_disorder(program, executor, runtime), "");
-        }
+        testing_support::run_twice_in_order(program, executor, runtime);
         expect_output(gather(executor, problem), want);
       }
     }

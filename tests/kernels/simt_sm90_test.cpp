@@ -3,16 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "kernels/simt/host_lane.h"
+#include "tests/kernels/simt_support.h"
 
 namespace ring::simt {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::fault_of;
 
 constexpr int kGroup = 128;  // Threads of a warpgroup.
 constexpr int kBarrier = 32 << 10;
@@ -23,15 +24,6 @@ LaunchOptions options_of(int threads, uint64_t seed = 1) {
   options.shape.shared_bytes = kBarrier + 64;
   options.seed = seed;
   return options;
-}
-
-std::string fault_of(const LaunchOptions& options, const std::function<void(HostLane&)>& kernel) {
-  try {
-    launch(options, kernel);
-  } catch (const SimtFault& fault) {
-    return fault.what();
-  }
-  return "no fault";
 }
 
 /// Elements that differ from all their neighbours, small enough that sums are exact.

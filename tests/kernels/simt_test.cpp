@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "kernels/reference/attention.h"
 #include "kernels/simt/host_lane.h"
+#include "tests/kernels/simt_support.h"
 
 namespace ring::simt {
 namespace {
@@ -22,16 +22,8 @@ LaunchOptions options_of(int threads, int shared_bytes = 0, uint64_t seed = 1) {
   return options;
 }
 
-std::string fault_of(const LaunchOptions& options, const std::function<void(HostLane&)>& kernel) {
-  try {
-    launch(options, kernel);
-  } catch (const SimtFault& fault) {
-    return fault.what();
-  }
-  return "no fault";
-}
-
 using testing::HasSubstr;
+using testing_support::fault_of;
 
 // Places of the elements of a fragment as the PTX ISA states them, element by element.
 struct Place {

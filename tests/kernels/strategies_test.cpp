@@ -34,14 +34,7 @@ class Strategies : public testing::TestWithParam<Way> {};
 
 void expect_equal(const Output& actual, const Output& exact) {
   // As in executor_accuracy_test.cpp.
-  EXPECT_LE(relative_rms(actual.out, exact.out), 4e-6);
-  for (size_t i = 0; i < exact.lse.size(); ++i) {
-    if (std::isinf(exact.lse[i])) {
-      EXPECT_EQ(actual.lse[i], exact.lse[i]);
-    } else {
-      EXPECT_NEAR(actual.lse[i], exact.lse[i], 2e-5);
-    }
-  }
+  testing_support::expect_output(actual, exact, 4e-6, 2e-5);
 }
 
 // All dimensions differ from one another, and no length divides.
