@@ -9,14 +9,16 @@
 namespace ring::bench {
 
 std::string as_table(const std::vector<Figure>& figures) {
-  std::string text = fmt::format("{:<52} {:>10} {:<9} {:>9} {:<4} {:>7} {:>9} {:>3}\n", "name",
-                                 "value", "unit", "target", "ok", "spread", "fastest", "n");
+  std::string text = fmt::format("{:<52} {:>10} {:<9} {:>9} {:<4} {:>7} {:>9} {:>8}\n", "name",
+                                 "value", "unit", "target", "ok", "spread", "fastest", "rounds");
   for (const Figure& f : figures) {
     const std::string target =
         f.target ? fmt::format("{}{:.4g}", f.at_least ? ">=" : "<=", *f.target) : "-";
-    text += fmt::format("{:<52} {:>10.4g} {:<9} {:>9} {:<4} {:>6.1f}% {:>9.4g} {:>3}\n", f.name,
+    const std::string rounds =
+        f.quiet ? fmt::format("{}/{}", f.samples, f.rounds) : fmt::format("{} noisy", f.samples);
+    text += fmt::format("{:<52} {:>10.4g} {:<9} {:>9} {:<4} {:>6.1f}% {:>9.4g} {:>8}\n", f.name,
                         f.value, f.unit, target, f.target ? (f.ok() ? "yes" : "NO") : "-",
-                        100.0 * f.spread, f.fastest, f.samples);
+                        100.0 * f.spread, f.fastest, rounds);
   }
   return text;
 }
@@ -38,6 +40,8 @@ std::string as_json(const Context& context, const std::vector<Figure>& figures) 
     row["spread"] = f.spread;
     row["fastest"] = f.fastest;
     row["samples"] = f.samples;
+    row["rounds"] = f.rounds;
+    row["quiet"] = f.quiet;
     document["figures"].push_back(row);
   }
   return document.dump(2) + "\n";

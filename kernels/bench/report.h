@@ -15,7 +15,9 @@ struct Figure {
   bool at_least = true;          // which side: value >= target, or value <= target
   double spread = 0.0;           // half the distance of the quartiles, relative to the median
   double fastest = 0.0;          // the figure if only the fastest run of each contender counted
-  int samples = 0;
+  int samples = 0;               // rounds that count
+  int rounds = 0;                // rounds that were run
+  bool quiet = false;            // whether the rounds that count were quiet (kernels/bench/quiet.h)
 
   bool ok() const { return !target || (at_least ? value >= *target : value <= *target); }
 };
@@ -42,7 +44,8 @@ struct Context {
   std::string cpu, isa, peers;
 };
 
-// One line per figure: name, value, unit, target, ok, spread, fastest, n.
+// One line per figure: name, value, unit, target, ok, spread, fastest, rounds that count, of how
+// many where all of them were quiet.
 std::string as_table(const std::vector<Figure>& figures);
 std::string as_json(const Context& context, const std::vector<Figure>& figures);
 std::string as_svg(const Roofline& roofline);

@@ -33,28 +33,30 @@ struct AlignedFree {
 }  // namespace
 
 Suite::Suite(int rounds, bool quick, std::string only, std::function<void(const std::string&)> say)
-    : rounds_(rounds),
+    : timer_(rounds),
       quick_(quick),
       only_(std::move(only)),
       say_(std::move(say)),
       caches_(cpu::detect_caches()),
       workspace_(caches_) {}
 
-void Suite::add(const std::string& name, const Summary& summary, double factor,
-                const std::string& unit) {
-  figures_.push_back({name,
-                      summary.median * factor,
-                      unit,
-                      {},
-                      true,
-                      summary.spread,
-                      summary.fastest * factor,
-                      summary.samples});
+void Suite::add(const std::string& name, const Timing& timing, const Summary& summary,
+                double factor, const std::string& unit) {
+  figures_.push_back({.name = name,
+                      .value = summary.median * factor,
+                      .unit = unit,
+                      .target = {},
+                      .at_least = true,
+                      .spread = summary.spread,
+                      .fastest = summary.fastest * factor,
+                      .samples = summary.samples,
+                      .rounds = timing.rounds,
+                      .quiet = timing.quiet});
 }
 
-void Suite::add(const std::string& name, const Summary& summary, double factor,
-                const std::string& unit, double target, bool at_least) {
-  add(name, summary, factor, unit);
+void Suite::add(const std::string& name, const Timing& timing, const Summary& summary,
+                double factor, const std::string& unit, double target, bool at_least) {
+  add(name, timing, summary, factor, unit);
   if (quick_) return;  // the targets are for the full sizes
   figures_.back().target = target;
   figures_.back().at_least = at_least;
@@ -86,18 +88,16 @@ void Suite::limits() {
   std::vector<float> values(4096, -3.3F);
   std::vector<float> powers(4096);
   const int64_t exp_passes = 500;
-  const auto times = time_rounds({fma(),
-                                  {"exp",
-                                   [&] {
-                                     for (int64_t i = 0; i < exp_passes; ++i) {
-                                       cpu::exp2_clamped(values.data(), 4096, powers.data());
-                                     }
-                                   }}},
-                                 rounds_);
-  const Summary peak = summarise(inverse(times[0]));
-  add("limit: fp32 multiply-add", peak, fma_flops_ * 1e-9, "GFLOP/s");
+  const auto times = timer_.time({fma(), {"exp", [&] {
+                                            for (int64_t i = 0; i < exp_passes; ++i) {
+                                              cpu::exp2_clamped(values.data(), 4096, powers.data());
+                                            }
+                                          }}});
+  const Summary peak = summarise(inverse(times.seconds[0]));
+  add("limit: fp32 multiply-add", times, peak, fma_flops_ * 1e-9, "GFLOP/s");
   roofline_.compute = {"multiply-add", peak.median * fma_flops_ * 1e-9};
-  add("limit: exp2 in cache", summarise(inverse(times[1])), 4096e-9 * exp_passes, "Gexp/s");
+  add("limit: exp2 in cache", times, summarise(inverse(times.seconds[1])), 4096e-9 * exp_passes,
+      "Gexp/s");
 
   const struct {
     const char* name;
@@ -114,11 +114,11 @@ void Suite::limits() {
     const int64_t passes = std::max<int64_t>(1, (int64_t{512} << 20) / bytes);
     volatile float sink = 0.0F;
     const auto read =
-        time_rounds({{level.name, [&] { sink = run_read(data.get(), bytes, passes); }}}, rounds_);
+        timer_.time({{level.name, [&] { sink = run_read(data.get(), bytes, passes); }}});
     (void)sink;
-    const Summary rate = summarise(inverse(read[0]));
+    const Summary rate = summarise(inverse(read.seconds[0]));
     const double factor = static_cast<double>(bytes * passes) * 1e-9;
-    add(fmt::format("limit: read {}", level.name), rate, factor, "GB/s");
+    add(fmt::format("limit: read {}", level.name), read, rate, factor, "GB/s");
     roofline_.bandwidths.push_back({level.name, rate.median * factor});
   }
 }
@@ -129,19 +129,19 @@ void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, dou
   const Contender kernel = forward(problem);
   kernel.run();
   expect_forward(problem);
-  const auto times = time_rounds({fma(), kernel}, rounds_);
+  const auto times = timer_.time({fma(), kernel});
   const double flops = problem.forward_flops();
-  const Summary rate = summarise(inverse(times[1]));
-  add("forward " + problem.name(), rate, flops * 1e-9, "GFLOP/s");
+  const Summary rate = summarise(inverse(times.seconds[1]));
+  add("forward " + problem.name(), times, rate, flops * 1e-9, "GFLOP/s");
   roofline_.points.push_back(
       {"forward " + problem.name(), flops / problem.bytes(), rate.median * flops * 1e-9});
-  const Summary share = summarise_ratio(times[0], times[1]);
+  const Summary share = summarise_ratio(times.seconds[0], times.seconds[1]);
   const std::string name = fmt::format("forward {}, of peak", problem.name());
   const double factor = 100.0 * flops / fma_flops_;
   if (target > 0.0) {
-    add(name, share, factor, "%", target);
+    add(name, times, share, factor, "%", target);
   } else {
-    add(name, share, factor, "%");
+    add(name, times, share, factor, "%");
   }
 }
 
@@ -157,16 +157,16 @@ void Suite::peer_figures(bool causal, double target) {
     contenders.push_back({fmt::format("{} {}x{}", peer.name, peer.q_block, peer.k_block),
                           [&] { run_peer(peer, problem, out.data()); }});
   }
-  const auto times = time_rounds(contenders, rounds_);
+  const auto times = timer_.time(contenders);
   size_t best = 1;
-  for (size_t i = 1; i < times.size(); ++i) {
-    const Summary rate = summarise(inverse(times[i]));
-    add(fmt::format("peer {} {}", contenders[i].name, problem.name()), rate,
+  for (size_t i = 1; i < times.seconds.size(); ++i) {
+    const Summary rate = summarise(inverse(times.seconds[i]));
+    add(fmt::format("peer {} {}", contenders[i].name, problem.name()), times, rate,
         problem.forward_flops() * 1e-9, "GFLOP/s");
-    if (summarise(times[i]).median < summarise(times[best]).median) best = i;
+    if (summarise(times.seconds[i]).median < summarise(times.seconds[best]).median) best = i;
   }
-  add(fmt::format("forward {} over best peer", problem.name()),
-      summarise_ratio(times[best], times[0]), 1.0, "x", target);
+  add(fmt::format("forward {} over best peer", problem.name()), times,
+      summarise_ratio(times.seconds[best], times.seconds[0]), 1.0, "x", target);
 }
 
 void Suite::backward_figures(bool causal, double target) {
@@ -180,14 +180,14 @@ void Suite::backward_figures(bool causal, double target) {
                             }};
   kernel.run();
   expect_backward(problem);
-  const auto times = time_rounds({fma(), kernel}, rounds_);
+  const auto times = timer_.time({fma(), kernel});
   const double flops = 2.5 * problem.forward_flops();
-  const Summary rate = summarise(inverse(times[1]));
-  add("backward " + problem.name(), rate, flops * 1e-9, "GFLOP/s");
+  const Summary rate = summarise(inverse(times.seconds[1]));
+  add("backward " + problem.name(), times, rate, flops * 1e-9, "GFLOP/s");
   roofline_.points.push_back(
       {"backward " + problem.name(), flops / (2.0 * problem.bytes()), rate.median * flops * 1e-9});
-  add(fmt::format("backward {}, of peak", problem.name()), summarise_ratio(times[0], times[1]),
-      100.0 * flops / fma_flops_, "%", target);
+  add(fmt::format("backward {}, of peak", problem.name()), times,
+      summarise_ratio(times.seconds[0], times.seconds[1]), 100.0 * flops / fma_flops_, "%", target);
 }
 
 // Eight query heads on one KV head against eight on eight: the shared tiles are packed once.
@@ -198,13 +198,14 @@ void Suite::group_figures() {
   const std::vector<Contender> contenders = {fma(), forward(shared), forward(apart)};
   contenders[1].run();
   expect_forward(shared);
-  const auto times = time_rounds(contenders, rounds_);
+  const auto times = timer_.time(contenders);
   for (size_t i = 1; i < 3; ++i) {
-    add(fmt::format("forward {}, of peak", contenders[i].name), summarise_ratio(times[0], times[i]),
+    add(fmt::format("forward {}, of peak", contenders[i].name), times,
+        summarise_ratio(times.seconds[0], times.seconds[i]),
         100.0 * shared.forward_flops() / fma_flops_, "%");
   }
-  add("forward eight query heads on one KV head over on eight", summarise_ratio(times[2], times[1]),
-      1.0, "x");
+  add("forward eight query heads on one KV head over on eight", times,
+      summarise_ratio(times.seconds[2], times.seconds[1]), 1.0, "x");
 }
 
 void Suite::thread_figures() {
@@ -212,37 +213,38 @@ void Suite::thread_figures() {
   if (cores.size() < 2) return;
   cpu::ThreadTeam team(2, cores);
   cpu::ParallelKernels kernels(team, caches_);
-  const auto limit = time_rounds(
-      {fma(), {"two", [&] { team.run([this](int) { run_fma(fma_iterations_); }); }}}, rounds_);
-  add("limit: fp32 multiply-add, 2 threads over 1", summarise_ratio(limit[0], limit[1]), 2.0, "x");
+  QuietProbe both(2, [&team](const std::function<void(int)>& work) { team.run(work); });
+  const auto limit = timer_.time(
+      {fma(), {"two", [&] { team.run([this](int) { run_fma(fma_iterations_); }); }}}, both);
+  add("limit: fp32 multiply-add, 2 threads over 1", limit,
+      summarise_ratio(limit.seconds[0], limit.seconds[1]), 2.0, "x");
   for (const bool causal : {false, true}) {
     Problem problem(square(sized(4096), 128), causal);
     if (!begin_group("threads " + problem.name())) continue;
-    problem.prepare_backward(workspace_);
-    const auto times = time_rounds(
-        {forward(problem),
-         {"two",
-          [&] {
-            problem.reset();
-            kernels.attend(problem.shape, problem.q_view(), problem.k_view(), problem.v_view(),
-                           problem.span_data(), problem.state());
-          }},
-         {"backward",
-          [&] {
-            cpu::attend_backward(problem.shape, problem.backward_input(), problem.span_data(),
-                                 problem.backward_output(), workspace_);
-          }},
-         {"backward two",
-          [&] {
-            kernels.attend_backward(problem.shape, problem.backward_input(), problem.span_data(),
-                                    problem.backward_output());
-          }}},
-        rounds_);
+    const Contender forward_two = {"two", [&] {
+                                     problem.reset();
+                                     kernels.attend(problem.shape, problem.q_view(),
+                                                    problem.k_view(), problem.v_view(),
+                                                    problem.span_data(), problem.state());
+                                   }};
+    const auto ahead = timer_.time({forward(problem), forward_two}, both);
     expect_forward(problem);
-    add(fmt::format("forward {}, 2 threads over 1", problem.name()),
-        summarise_ratio(times[0], times[1]), 1.0, "x", 1.92);
-    add(fmt::format("backward {}, 2 threads over 1", problem.name()),
-        summarise_ratio(times[2], times[3]), 1.0, "x", 1.92);
+    problem.prepare_backward(workspace_);
+    const Contender backward_one = {"one", [&] {
+                                      cpu::attend_backward(problem.shape, problem.backward_input(),
+                                                           problem.span_data(),
+                                                           problem.backward_output(), workspace_);
+                                    }};
+    const Contender backward_two = {"two", [&] {
+                                      kernels.attend_backward(
+                                          problem.shape, problem.backward_input(),
+                                          problem.span_data(), problem.backward_output());
+                                    }};
+    const auto back = timer_.time({backward_one, backward_two}, both);
+    add(fmt::format("forward {}, 2 threads over 1", problem.name()), ahead,
+        summarise_ratio(ahead.seconds[0], ahead.seconds[1]), 1.0, "x", 1.92);
+    add(fmt::format("backward {}, 2 threads over 1", problem.name()), back,
+        summarise_ratio(back.seconds[0], back.seconds[1]), 1.0, "x", 1.92);
   }
 }
 
@@ -255,25 +257,23 @@ void Suite::ring_figures() {
   if (!begin_group("continuing over 16 blocks")) return;
   cpu::AttendShape part = shape;
   part.kv_rows = block;
-  const auto times = time_rounds({forward(problem),
-                                  {"blocks",
-                                   [&] {
-                                     problem.reset();
-                                     for (int64_t i = 0; i < 16; ++i) {
-                                       cpu::ConstView k = problem.k_view();
-                                       cpu::ConstView v = problem.v_view();
-                                       k.data = problem.k.data() + i * block * 128;
-                                       v.data = problem.v.data() + i * block * 128;
-                                       cpu::attend(part, problem.q_view(), k, v, nullptr,
-                                                   problem.state(), workspace_);
-                                     }
-                                   }}},
-                                 rounds_);
+  const auto times =
+      timer_.time({forward(problem), {"blocks", [&] {
+                                        problem.reset();
+                                        for (int64_t i = 0; i < 16; ++i) {
+                                          cpu::ConstView k = problem.k_view();
+                                          cpu::ConstView v = problem.v_view();
+                                          k.data = problem.k.data() + i * block * 128;
+                                          v.data = problem.v.data() + i * block * 128;
+                                          cpu::attend(part, problem.q_view(), k, v, nullptr,
+                                                      problem.state(), workspace_);
+                                        }
+                                      }}});
   expect_forward(problem);
-  Summary ratio = summarise_ratio(times[1], times[0]);
+  Summary ratio = summarise_ratio(times.seconds[1], times.seconds[0]);
   ratio.median -= 1.0;
   ratio.fastest -= 1.0;
-  add("continuing over 16 blocks of 1024 keys, added time", ratio, 100.0, "%", 3.0, false);
+  add("continuing over 16 blocks of 1024 keys, added time", times, ratio, 100.0, "%", 3.0, false);
 }
 
 void Suite::run() {

@@ -14,9 +14,9 @@ namespace ring::bench {
 
 class Suite {
  public:
-  // `rounds` interleaved rounds per figure; sizes divided by 4 where `quick` (figures without a
-  // meaning for the targets, for trying the program out). Beside the limits only groups of figures
-  // whose name contains `only` are measured; `say` hears the name of each that is.
+  // `rounds` quiet interleaved rounds per figure; sizes divided by 4 where `quick` (figures without
+  // a meaning for the targets, for trying the program out). Beside the limits only groups of
+  // figures whose name contains `only` are measured; `say` hears the name of each that is.
   Suite(int rounds, bool quick, std::string only, std::function<void(const std::string&)> say);
 
   void run();
@@ -25,9 +25,10 @@ class Suite {
   const Roofline& roofline() const { return roofline_; }
 
  private:
-  void add(const std::string& name, const Summary& summary, double factor, const std::string& unit);
-  void add(const std::string& name, const Summary& summary, double factor, const std::string& unit,
-           double target, bool at_least = true);
+  void add(const std::string& name, const Timing& timing, const Summary& summary, double factor,
+           const std::string& unit);
+  void add(const std::string& name, const Timing& timing, const Summary& summary, double factor,
+           const std::string& unit, double target, bool at_least = true);
   bool begin_group(const std::string& group) const;  // false when it is not wanted
   Contender fma() const;
   Contender forward(Problem& problem);
@@ -40,7 +41,7 @@ class Suite {
   void ring_figures();
   int64_t sized(int64_t rows) const { return quick_ ? rows / 4 : rows; }
 
-  int rounds_;
+  Timer timer_;
   bool quick_;
   std::string only_;
   std::function<void(const std::string&)> say_;

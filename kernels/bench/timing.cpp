@@ -7,19 +7,69 @@
 
 namespace ring::bench {
 
-std::vector<std::vector<double>> time_rounds(const std::vector<Contender>& contenders, int rounds) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<std::vector<double>> seconds(contenders.size());
-  for (int round = -1; round < rounds; ++round) {
-    for (size_t i = 0; i < contenders.size(); ++i) {
-      const auto start = Clock::now();
-      contenders[i].run();
-      benchmark::ClobberMemory();
-      const std::chrono::duration<double> taken = Clock::now() - start;
-      if (round >= 0) seconds[i].push_back(taken.count());
-    }
+namespace {
+
+constexpr int kFewestQuiet = 7;
+constexpr int kTries = 4;
+constexpr double kSlotSeconds = 0.02;
+
+double seconds_of(const Contender& contender, int calls) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int call = 0; call < calls; ++call) {
+    contender.run();
+    benchmark::ClobberMemory();
   }
-  return seconds;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  return taken.count() / calls;
+}
+
+}  // namespace
+
+bool Timer::probe_is_quiet(QuietProbe& probe) {
+  const double ratio = probe.measure();
+  best_ratio_ = std::min(best_ratio_, ratio);
+  return QuietProbe::is_quiet(ratio, best_ratio_);
+}
+
+Timer::Run Timer::run_quietly(const Contender& contender, int calls, QuietProbe& probe) {
+  Run run;
+  bool before = probe_is_quiet(probe);
+  for (int i = 0; i < kTries && !run.quiet; ++i) {
+    run.seconds = seconds_of(contender, calls);
+    const bool after = probe_is_quiet(probe);
+    run.quiet = before && after;
+    before = after;
+  }
+  return run;
+}
+
+Timing Timer::time(const std::vector<Contender>& contenders, QuietProbe& probe) {
+  std::vector<int> calls;
+  for (const Contender& contender : contenders) {
+    seconds_of(contender, 1);
+    calls.push_back(std::max(1, static_cast<int>(kSlotSeconds / seconds_of(contender, 1))));
+  }
+  Timing all;
+  Timing calm;
+  all.seconds.resize(contenders.size());
+  calm.seconds.resize(contenders.size());
+  int found = 0;
+  for (int round = 0; round < 10 * rounds_ && found < rounds_; ++round) {
+    std::vector<Run> runs;
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      runs.push_back(run_quietly(contenders[i], calls[i], probe));
+    }
+    const bool quiet = std::all_of(runs.begin(), runs.end(), [](const Run& r) { return r.quiet; });
+    found += quiet ? 1 : 0;
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      all.seconds[i].push_back(runs[i].seconds);
+      if (quiet) calm.seconds[i].push_back(runs[i].seconds);
+    }
+    ++all.rounds;
+  }
+  calm.rounds = all.rounds;
+  calm.quiet = true;
+  return found >= std::min(rounds_, kFewestQuiet) ? calm : all;
 }
 
 Summary summarise(std::vector<double> speeds) {

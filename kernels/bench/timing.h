@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/bench/quiet.h"
+
 namespace ring::bench {
 
 struct Contender {
@@ -12,8 +14,36 @@ struct Contender {
   std::function<void()> run;
 };
 
-// seconds[contender][round], after one untimed round.
-std::vector<std::vector<double>> time_rounds(const std::vector<Contender>& contenders, int rounds);
+struct Timing {
+  std::vector<std::vector<double>> seconds;  // per call, [contender][counted round]
+  int rounds = 0;                            // run in all
+  bool quiet = false;                        // whether only quiet rounds are counted
+};
+
+// Times rounds until `rounds` of them were quiet.
+class Timer {
+ public:
+  explicit Timer(int rounds) : rounds_(rounds) {}
+
+  // After one untimed round. A contender runs for 20 ms or once, as many calls as that takes; with
+  // its caches warm, as in a ring. A run is quiet when the probe is before and after it; a run that
+  // is not is tried again, four times at most. When fewer than 7 rounds, or fewer than asked for,
+  // become quiet in ten times as many, all count.
+  Timing time(const std::vector<Contender>& contenders) { return time(contenders, one_core_); }
+  Timing time(const std::vector<Contender>& contenders, QuietProbe& probe);
+
+ private:
+  struct Run {
+    double seconds = 0.0;
+    bool quiet = false;
+  };
+  Run run_quietly(const Contender& contender, int calls, QuietProbe& probe);
+  bool probe_is_quiet(QuietProbe& probe);
+
+  int rounds_;
+  QuietProbe one_core_;
+  double best_ratio_ = 1e9;
+};
 
 struct Summary {
   double median = 0.0;

@@ -250,9 +250,9 @@ void weigh_tile(const Unit& u, const TileView& tile) {
   float* dq = u.at.dq + lane * u.dim_qk_panels;
   const int64_t stride = int64_t{kBlockKeys} * kPanel;
   for (int panel = 0; panel < u.dim_qk_panels / kPanel; ++panel) {
-    value_panels<1, kVectors>(u.at.k_dims + panel * stride + int64_t{keys.lo} * kPanel, stride,
-                              tile.slopes + keys.lo * kGroupRows, kGroupRows, keys.hi - keys.lo,
-                              u.at.ones, dq + panel * kPanel * kTileRows);
+    value_panels<1, kVectors, false>(u.at.k_dims + panel * stride + int64_t{keys.lo} * kPanel,
+                                     stride, tile.slopes + keys.lo * kGroupRows, kGroupRows,
+                                     keys.hi - keys.lo, u.at.ones, dq + panel * kPanel * kTileRows);
   }
 }
 

@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/attend_forward.cpp"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cmath>
@@ -74,7 +75,8 @@ void load_tile(const Pass& pass, int t) {
   const ForwardArgs& args = pass.args;
   const AttendShape& shape = args.shape;
   const Scratch& at = pass.at;
-  const RowTile& tile = at.tiles[t];
+  RowTile& tile = at.tiles[t];
+  tile.fresh = true;
   const float* q_rows[kTileRows];
   const float* u_rows[kTileRows];
   for (int i = 0; i < kTileRows; ++i) {
@@ -90,17 +92,21 @@ void load_tile(const Pass& pass, int t) {
     at.end[lane] = span.end;
     at.m[lane] = args.state.m[place.index];
     at.l[lane] = args.state.l[place.index];
+    tile.fresh = tile.fresh && at.l[lane] == 0.0F;
     u_rows[i] = args.state.u + place.index * shape.dim_v;
-    q_rows[i] = row_as_float(shape.dtype, args.q.data,
-                             place.row * args.q.token_stride + place.head * args.q.head_stride,
-                             shape.dim_qk, at.rows + int64_t{i} * kMaxHeadDim);
+    const HeadRows q{shape.dtype, args.q.data, args.q.token_stride, place.head * args.q.head_stride,
+                     shape.dim_qk};
+    q.touch_rows(place.row, place.row + 1);
+    q_rows[i] = q.row(place.row, at.rows + int64_t{i} * kMaxHeadDim);
   }
   float* q_tile = at.q + int64_t{t} * shape.dim_qk * kTileRows;
   pack_transposed(q_rows, kTileRows, shape.dim_qk, q_tile, kTileRows);
   if (pass.sign != 1.0F) {
     for (int64_t i = 0; i < int64_t{shape.dim_qk} * kTileRows; ++i) q_tile[i] *= pass.sign;
   }
+  if (tile.fresh) return;  // The first block of keys writes the sums.
   float* u_tile = at.u + int64_t{t} * pass.dim_v_pad * kTileRows;
+  for (int i = 0; i < tile.rows; ++i) touch(u_rows[i], int64_t{shape.dim_v} * 4);
   pack_transposed(u_rows, kTileRows, shape.dim_v, u_tile, kTileRows);
   for (int64_t i = int64_t{shape.dim_v} * kTileRows; i < int64_t{pass.dim_v_pad} * kTileRows; ++i) {
     u_tile[i] = 0.0F;
@@ -149,7 +155,18 @@ struct TileView {
   float *m, *l;
   const float* q;
   float* u;
+  bool fresh;
+  const float *next_q, *next_u;  // the packed rows of the tile that follows, or nullptr
 };
+
+// Asks for part `part` of `parts` of [data, data + count).
+void prefetch_part(const float* data, int64_t count, int part, int parts) {
+  constexpr int64_t kLine = 64 / sizeof(float);
+  const int64_t lines = count / kLine;
+  for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) {
+    hwy::Prefetch(data + i * kLine);
+  }
+}
 
 hn::Mask<Df> visible(const TileView& tile, int vec, int key) {
   const Df df;
@@ -218,12 +235,15 @@ HWY_INLINE void weigh_range(const Pass& pass, const TileView& tile, int vec, int
   const Vf shift = hn::Load(df, pass.at.shift + vec * kLanes);
   for (int key = lo; key < hi; key += 4) {
     float* at = pass.at.scores + key * kTileRows + vec * kLanes;
+    Vf p[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) p[i] = hn::MulSub(hn::Load(df, at + i * kTileRows), slope, shift);
+    exp2_clamped(p);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      Vf p = exp2_clamped(hn::MulSub(hn::Load(df, at + i * kTileRows), slope, shift));
-      if (kMasked) p = hn::IfThenElseZero(visible(tile, vec, key + i), p);
-      hn::Store(p, df, at + i * kTileRows);
-      sums[i] = hn::Add(sums[i], p);
+      if (kMasked) p[i] = hn::IfThenElseZero(visible(tile, vec, key + i), p[i]);
+      hn::Store(p[i], df, at + i * kTileRows);
+      sums[i] = hn::Add(sums[i], p[i]);
     }
   }
 }
@@ -243,7 +263,7 @@ void weigh(const Pass& pass, const TileView& tile) {
   }
 }
 
-template <int kVecs>
+template <int kVecs, bool kFresh>
 void add_values(const Pass& pass, const TileView& tile) {
   const int keys = tile.keys.hi - tile.keys.lo;
   const int64_t stride = int64_t{pass.block} * kPanel;
@@ -253,12 +273,16 @@ void add_values(const Pass& pass, const TileView& tile) {
   int panel = 0;
   const int panels = pass.dim_v_pad / kPanel;
   for (; panel + kPanels <= panels; panel += kPanels) {
-    value_panels<kPanels, kVecs>(v + panel * stride, stride, weights, kTileRows, keys,
-                                 pass.at.alpha, tile.u + panel * kPanel * kTileRows);
+    if (tile.next_q != nullptr) {
+      prefetch_part(tile.next_q, int64_t{pass.args.shape.dim_qk} * kTileRows, panel, panels);
+      prefetch_part(tile.next_u, int64_t{pass.dim_v_pad} * kTileRows, panel, panels);
+    }
+    value_panels<kPanels, kVecs, kFresh>(v + panel * stride, stride, weights, kTileRows, keys,
+                                         pass.at.alpha, tile.u + panel * kPanel * kTileRows);
   }
   for (; panel < panels; ++panel) {
-    value_panels<1, kVecs>(v + panel * stride, stride, weights, kTileRows, keys, pass.at.alpha,
-                           tile.u + panel * kPanel * kTileRows);
+    value_panels<1, kVecs, kFresh>(v + panel * stride, stride, weights, kTileRows, keys,
+                                   pass.at.alpha, tile.u + panel * kPanel * kTileRows);
   }
 }
 
@@ -274,17 +298,24 @@ void attend_tile(const Pass& pass, const TileView& tile) {
   score_range<kVecs, true>(pass, tile, keys.core_hi, keys.hi);
   raise_maximum<kVecs>(pass, tile);
   weigh<kVecs>(pass, tile);
-  add_values<kVecs>(pass, tile);
+  if (tile.fresh) {
+    add_values<kVecs, true>(pass, tile);
+  } else {
+    add_values<kVecs, false>(pass, tile);
+  }
 }
 
+// A tile is packed before its first block of keys and stored after its last, near in time to the
+// work on it.
 void attend_block(const Pass& pass, int64_t block_begin, int keys) {
   bool packed = false;
   for (int t = 0; t < pass.tiles; ++t) {
-    const RowTile& rows = pass.at.tiles[t];
+    RowTile& rows = pass.at.tiles[t];
     const int64_t lane = int64_t{t} * kTileRows;
     TileView tile;
     tile.keys = keys_in_block(rows, block_begin, keys, kPanel);
     if (tile.keys.empty()) continue;
+    if (rows.hull_begin >= block_begin) load_tile(pass, t);
     if (!packed) {
       pack_block(pass, block_begin, keys);
       packed = true;
@@ -296,6 +327,12 @@ void attend_block(const Pass& pass, int64_t block_begin, int keys) {
     tile.l = pass.at.l + lane;
     tile.q = pass.at.q + lane * pass.args.shape.dim_qk;
     tile.u = pass.at.u + lane * pass.dim_v_pad;
+    tile.fresh = rows.fresh;
+    tile.next_q = tile.next_u = nullptr;
+    if (t + 1 < pass.tiles && pass.at.tiles[t + 1].hull_begin < block_begin) {
+      tile.next_q = tile.q + int64_t{kTileRows} * pass.args.shape.dim_qk;
+      tile.next_u = tile.u + int64_t{kTileRows} * pass.dim_v_pad;
+    }
     const int vectors = (rows.rows + kLanes - 1) / kLanes;
     if (vectors == 1) {
       attend_tile<1>(pass, tile);
@@ -304,6 +341,8 @@ void attend_block(const Pass& pass, int64_t block_begin, int keys) {
     } else {
       attend_tile<kVectors>(pass, tile);
     }
+    rows.fresh = false;
+    if (rows.hull_end <= block_begin + keys) store_tile(pass, t);
   }
 }
 
@@ -330,14 +369,13 @@ void run_pass(const ForwardArgs& args, const RowRange& rows, Workspace& workspac
     tile = make_tile(shape, args.spans, row, rows.end, kTileRows);
     row += tile.rows;
     if (tile.hull_begin >= tile.hull_end) continue;  // Rows that see nothing keep their state.
-    load_tile(pass, pass.tiles++);
+    ++pass.tiles;
     key_begin = std::min<int64_t>(key_begin, tile.hull_begin);
     key_end = std::max<int64_t>(key_end, tile.hull_end);
   }
   for (int64_t key = key_begin / block * block; key < key_end; key += block) {
     attend_block(pass, key, static_cast<int>(std::min<int64_t>(block, shape.kv_rows - key)));
   }
-  for (int t = 0; t < pass.tiles; ++t) store_tile(pass, t);
 }
 
 }  // namespace

@@ -60,20 +60,41 @@ constexpr float kExp2[] = {0x1.41fbc0p-13F,
                            1.0F};
 #endif
 
-// 2^x for x clamped to [kExpFloor, 0]: rounding can lift the largest score of a row above its
-// maximum, by far where scores are huge. x = n + f, and 2^f is a polynomial.
-HWY_INLINE Vf exp2_clamped(Vf x) {
+// x = 2^x for x clamped to [kExpFloor, 0]: rounding can lift the largest score of a row above its
+// maximum, by far where scores are huge. x = n + f, and 2^f is a polynomial. The chains of kCount
+// vectors are written step by step, side by side: one after the other they would fill the
+// schedulers of a core with steps that wait.
+template <int kCount>
+HWY_INLINE void exp2_clamped(Vf (&x)[kCount]) {
   const Df df;
   const hn::RebindToSigned<Df> di;
-  x = hn::Min(hn::Max(x, hn::Set(df, kExpFloor)), hn::Zero(df));
   const Vf magic = hn::Set(df, 12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
-  const Vf shifted = hn::Add(x, magic);
-  const Vf f = hn::Sub(x, hn::Sub(shifted, magic));
-  Vf p = hn::Set(df, kExp2[0]);
+  Vf shifted[kCount];
+  Vf p[kCount];
 #pragma GCC unroll 8
-  for (size_t i = 1; i < std::size(kExp2); ++i) p = hn::MulAdd(p, f, hn::Set(df, kExp2[i]));
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
-  return hn::BitCast(df, hn::Add(hn::BitCast(di, p), exponent));
+  for (int i = 0; i < kCount; ++i) {
+    x[i] = hn::Min(hn::Max(x[i], hn::Set(df, kExpFloor)), hn::Zero(df));
+    shifted[i] = hn::Add(x[i], magic);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    x[i] = hn::Sub(x[i], hn::Sub(shifted[i], magic));
+    p[i] = hn::Set(df, kExp2[0]);
+  }
+  for (size_t step = 1; step < std::size(kExp2); ++step) {
+    for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(df, kExp2[step]));
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted[i]));
+    x[i] = hn::BitCast(df, hn::Add(hn::BitCast(di, p[i]), exponent));
+  }
+}
+
+HWY_INLINE Vf exp2_clamped(Vf x) {
+  Vf one[1] = {x};
+  exp2_clamped(one);
+  return one[0];
 }
 
 // acc[panel * kPanel + i][j] = sum over k < n of a[panel][k * kPanel + i] * b[k * ld + j].
@@ -120,8 +141,9 @@ HWY_INLINE void score_panels(const float* k_panel, int dim, const float* q_tile,
   }
 }
 
-// sums (dim, lane) of kPanels panels of dims: sums = sums * alpha + V^T P over `keys` keys.
-template <int kPanels, int kVecs>
+// sums (dim, lane) of kPanels panels of dims: sums = sums * alpha + V^T P over `keys` keys; with
+// kFresh sums = V^T P, the same where they were 0.
+template <int kPanels, int kVecs, bool kFresh>
 HWY_INLINE void value_panels(const float* v_panel, int64_t panel_stride, const float* weights,
                              int64_t ld, int keys, const float* alpha, float* sums) {
   const Df df;
@@ -133,7 +155,8 @@ HWY_INLINE void value_panels(const float* v_panel, int64_t panel_stride, const f
 #pragma GCC unroll 16
     for (int i = 0; i < kPanels * kPanel; ++i) {
       float* out = sums + i * kTileRows + j * kLanes;
-      hn::Store(hn::MulAdd(hn::Load(df, out), scale, acc[i][j]), df, out);
+      const Vf sum = kFresh ? acc[i][j] : hn::MulAdd(hn::Load(df, out), scale, acc[i][j]);
+      hn::Store(sum, df, out);
     }
   }
 }

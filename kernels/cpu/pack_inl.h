@@ -22,6 +22,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Df = hn::ScalableTag<float>;
 using Vf = hn::Vec<Df>;
 
+// Reads a byte of every cache line of [data, data + bytes). Loads that wait for nothing bring rows
+// in far sooner than the packing that follows would, whose stores stand between its loads.
+HWY_INLINE void touch(const void* data, int64_t bytes) {
+  const auto* at = static_cast<const volatile char*>(data);
+  for (int64_t i = 0; i < bytes; i += 64) (void)at[i];
+}
+
 // dst[0, n) = the n elements at `src` of the 16-bit type T, widened to fp32.
 template <class T>
 HWY_INLINE void widen_half(const void* src, int64_t n, float* HWY_RESTRICT dst) {
@@ -60,42 +67,88 @@ HWY_INLINE const float* row_as_float(DType dtype, const void* data, int64_t offs
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Four vectors of four: out_i[j] = in_j[i].
-template <class D4, class V4 = hn::Vec<D4>>
-HWY_INLINE void transpose4(D4 d4, V4& r0, V4& r1, V4& r2, V4& r3) {
-  const V4 low02 = hn::InterleaveLower(d4, r0, r2);
-  const V4 low13 = hn::InterleaveLower(d4, r1, r3);
-  const V4 high02 = hn::InterleaveUpper(d4, r0, r2);
-  const V4 high13 = hn::InterleaveUpper(d4, r1, r3);
-  r0 = hn::InterleaveLower(d4, low02, low13);
-  r1 = hn::InterleaveUpper(d4, low02, low13);
-  r2 = hn::InterleaveLower(d4, high02, high13);
-  r3 = hn::InterleaveUpper(d4, high02, high13);
+// Within every block of four lanes: out_i[j] = in_j[i].
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void transpose_blocks(D d, V (&r)[4]) {
+  const V low02 = hn::InterleaveLower(d, r[0], r[2]);
+  const V low13 = hn::InterleaveLower(d, r[1], r[3]);
+  const V high02 = hn::InterleaveUpper(d, r[0], r[2]);
+  const V high13 = hn::InterleaveUpper(d, r[1], r[3]);
+  r[0] = hn::InterleaveLower(d, low02, low13);
+  r[1] = hn::InterleaveUpper(d, low02, low13);
+  r[2] = hn::InterleaveLower(d, high02, high13);
+  r[3] = hn::InterleaveUpper(d, high02, high13);
+}
+
+// The vector whose block b of four lanes is rows[4 b][at, at + 4).
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const float* const* rows, int64_t at) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return hn::LoadU(d, rows[0] + at);
+  } else {
+    const hn::Half<D> half;
+    constexpr size_t kHalf = hn::MaxLanes(half);
+    return hn::Combine(d, load_blocks(half, rows + kHalf, at), load_blocks(half, rows, at));
+  }
+}
+
+// The inverse.
+template <class D>
+HWY_INLINE void store_blocks(D d, hn::Vec<D> v, float* const* rows, int64_t at) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    hn::StoreU(v, d, rows[0] + at);
+  } else {
+    const hn::Half<D> half;
+    store_blocks(half, hn::LowerHalf(half, v), rows, at);
+    store_blocks(half, hn::UpperHalf(half, v), rows + hn::MaxLanes(half), at);
+  }
+}
+
+// pack_transposed for as many rows as D has lanes; returns the dims done.
+template <class D>
+HWY_INLINE int pack_lanes(D d, const float* const* rows, int dim, float* HWY_RESTRICT dst, int ld) {
+  int at = 0;
+  for (; at + 4 <= dim; at += 4) {
+    hn::Vec<D> r[4];
+    for (int i = 0; i < 4; ++i) r[i] = load_blocks(d, rows + i, at);
+    transpose_blocks(d, r);
+    for (int i = 0; i < 4; ++i) hn::StoreU(r[i], d, dst + (at + i) * ld);
+  }
+  return at;
+}
+
+template <class D>
+HWY_INLINE int unpack_lanes(D d, const float* HWY_RESTRICT src, int ld, int dim,
+                            float* const* rows) {
+  int at = 0;
+  for (; at + 4 <= dim; at += 4) {
+    hn::Vec<D> r[4];
+    for (int i = 0; i < 4; ++i) r[i] = hn::LoadU(d, src + (at + i) * ld);
+    transpose_blocks(d, r);
+    for (int i = 0; i < 4; ++i) store_blocks(d, r[i], rows + i, at);
+  }
+  return at;
 }
 #endif
+
+// Rows that go through one vector at a time: all its lanes, or four.
+HWY_INLINE int rows_at_once(int lanes) {
+  constexpr int kAll = static_cast<int>(hn::MaxLanes(Df()));
+  return kAll > 4 && lanes >= kAll ? kAll : 4;
+}
 
 // dst[d * ld + i] = rows[i][d] for d < dim, i < lanes; lanes is a multiple of 4.
 HWY_INLINE void pack_transposed(const float* const* rows, int lanes, int dim,
                                 float* HWY_RESTRICT dst, int ld) {
-  for (int i = 0; i < lanes; i += 4) {
+  for (int i = 0, some = 0; i < lanes; i += some) {
+    some = rows_at_once(lanes - i);
     int d = 0;
 #if HWY_TARGET != HWY_SCALAR
-    const hn::FixedTag<float, 4> d4;
-    for (; d + 4 <= dim; d += 4) {
-      auto r0 = hn::LoadU(d4, rows[i] + d);
-      auto r1 = hn::LoadU(d4, rows[i + 1] + d);
-      auto r2 = hn::LoadU(d4, rows[i + 2] + d);
-      auto r3 = hn::LoadU(d4, rows[i + 3] + d);
-      transpose4(d4, r0, r1, r2, r3);
-      float* out = dst + d * ld + i;
-      hn::StoreU(r0, d4, out);
-      hn::StoreU(r1, d4, out + ld);
-      hn::StoreU(r2, d4, out + 2 * ld);
-      hn::StoreU(r3, d4, out + 3 * ld);
-    }
+    d = some == 4 ? pack_lanes(hn::FixedTag<float, 4>(), rows + i, dim, dst + i, ld)
+                  : pack_lanes(Df(), rows + i, dim, dst + i, ld);
 #endif
     for (; d < dim; ++d) {
-      for (int j = 0; j < 4; ++j) dst[d * ld + i + j] = rows[i + j][d];
+      for (int j = 0; j < some; ++j) dst[d * ld + i + j] = rows[i + j][d];
     }
   }
 }
@@ -103,25 +156,15 @@ HWY_INLINE void pack_transposed(const float* const* rows, int lanes, int dim,
 // The inverse: rows[i][d] = src[d * ld + i].
 HWY_INLINE void unpack_transposed(const float* HWY_RESTRICT src, int ld, int lanes, int dim,
                                   float* const* rows) {
-  for (int i = 0; i < lanes; i += 4) {
+  for (int i = 0, some = 0; i < lanes; i += some) {
+    some = rows_at_once(lanes - i);
     int d = 0;
 #if HWY_TARGET != HWY_SCALAR
-    const hn::FixedTag<float, 4> d4;
-    for (; d + 4 <= dim; d += 4) {
-      const float* in = src + d * ld + i;
-      auto r0 = hn::LoadU(d4, in);
-      auto r1 = hn::LoadU(d4, in + ld);
-      auto r2 = hn::LoadU(d4, in + 2 * ld);
-      auto r3 = hn::LoadU(d4, in + 3 * ld);
-      transpose4(d4, r0, r1, r2, r3);
-      hn::StoreU(r0, d4, rows[i] + d);
-      hn::StoreU(r1, d4, rows[i + 1] + d);
-      hn::StoreU(r2, d4, rows[i + 2] + d);
-      hn::StoreU(r3, d4, rows[i + 3] + d);
-    }
+    d = some == 4 ? unpack_lanes(hn::FixedTag<float, 4>(), src + i, ld, dim, rows + i)
+                  : unpack_lanes(Df(), src + i, ld, dim, rows + i);
 #endif
     for (; d < dim; ++d) {
-      for (int j = 0; j < 4; ++j) rows[i + j][d] = src[d * ld + i + j];
+      for (int j = 0; j < some; ++j) rows[i + j][d] = src[d * ld + i + j];
     }
   }
 }
@@ -137,13 +180,25 @@ struct HeadRows {
   const float* row(int64_t index, float* scratch) const {
     return row_as_float(dtype, data, base + index * stride, dim, scratch);
   }
+  void touch_rows(int64_t begin, int64_t end) const {
+    const int64_t size = size_bytes(dtype);
+    for (int64_t index = begin; index < end; ++index) {
+      touch(static_cast<const char*>(data) + (base + index * stride) * size, dim * size);
+    }
+  }
 };
+
+// Rows that are brought in and packed at once.
+constexpr int kRowsAtOnce = 16;
 
 // Row panels: dst (panel, dim, height) of rows [first, first + count); the last panel is filled up
 // with the row `zeros`. `scratch` holds `height` rows of kMaxHeadDim.
 HWY_INLINE void pack_row_panels(const HeadRows& rows, int64_t first, int count, int height,
                                 const float* zeros, float* scratch, float* dst) {
   for (int panel = 0; panel < count; panel += height) {
+    if (panel % kRowsAtOnce == 0) {
+      rows.touch_rows(first + panel, first + std::min(panel + kRowsAtOnce, count));
+    }
     const float* sources[16];
     for (int i = 0; i < height; ++i) {
       sources[i] = panel + i < count
@@ -171,10 +226,10 @@ HWY_INLINE void pack_dims(const float* row, int dim, int width, int64_t panel_st
 HWY_INLINE void pack_dim_panels(const HeadRows& rows, int64_t first, int count, int padded,
                                 int width, int64_t panel_stride, const float* zeros, float* scratch,
                                 float* dst) {
-  constexpr int kAtOnce = 16;
-  const float* sources[kAtOnce];
-  for (int begin = 0; begin < padded; begin += kAtOnce) {
-    const int some = std::min(kAtOnce, padded - begin);
+  const float* sources[kRowsAtOnce];
+  for (int begin = 0; begin < padded; begin += kRowsAtOnce) {
+    const int some = std::min(kRowsAtOnce, padded - begin);
+    rows.touch_rows(first + begin, first + std::min(begin + some, count));
     for (int i = 0; i < some; ++i) {
       sources[i] = begin + i < count
                        ? rows.row(first + begin + i, scratch + int64_t{i} * kMaxHeadDim)

@@ -13,6 +13,7 @@ namespace ring::cpu {
 struct RowTile {
   int64_t first = 0;
   int rows = 0;
+  bool fresh = false;  // no row of it has seen a key (kept by the forward pass)
   int32_t hull_begin = 0, hull_end = 0;
   int32_t core_begin = 0, core_end = 0;
 };

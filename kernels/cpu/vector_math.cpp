@@ -17,9 +17,10 @@ void Exp2(const float* in, int64_t n, float* out) {
   const Df df;
   int64_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-    for (int j = 0; j < 4; ++j) {
-      hn::StoreU(exp2_clamped(hn::LoadU(df, in + i + j * kLanes)), df, out + i + j * kLanes);
-    }
+    Vf x[4];
+    for (int j = 0; j < 4; ++j) x[j] = hn::LoadU(df, in + i + j * kLanes);
+    exp2_clamped(x);
+    for (int j = 0; j < 4; ++j) hn::StoreU(x[j], df, out + i + j * kLanes);
   }
   for (; i < n; ++i) out[i] = hn::GetLane(exp2_clamped(hn::Set(df, in[i])));
 }
