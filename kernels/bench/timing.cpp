@@ -12,6 +12,7 @@ namespace {
 constexpr int kFewestQuiet = 7;
 constexpr int kTries = 4;
 constexpr double kSlotSeconds = 0.02;
+constexpr double kPatienceSeconds = 30.0;
 
 double seconds_of(const Contender& contender, int calls) {
   const auto start = std::chrono::steady_clock::now();
@@ -54,7 +55,12 @@ Timing Timer::time(const std::vector<Contender>& contenders, QuietProbe& probe) 
   all.seconds.resize(contenders.size());
   calm.seconds.resize(contenders.size());
   int found = 0;
-  for (int round = 0; round < 10 * rounds_ && found < rounds_; ++round) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto patient = [&] {
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+    return all.rounds < rounds_ || waited.count() < kPatienceSeconds;
+  };
+  while (found < rounds_ && patient()) {
     std::vector<Run> runs;
     for (size_t i = 0; i < contenders.size(); ++i) {
       runs.push_back(run_quietly(contenders[i], calls[i], probe));

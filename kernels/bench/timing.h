@@ -28,7 +28,7 @@ class Timer {
   // After one untimed round. A contender runs for 20 ms or once, as many calls as that takes; with
   // its caches warm, as in a ring. A run is quiet when the probe is before and after it; a run that
   // is not is tried again, four times at most. When fewer than 7 rounds, or fewer than asked for,
-  // become quiet in ten times as many, all count.
+  // are quiet after half a minute, all count.
   Timing time(const std::vector<Contender>& contenders) { return time(contenders, one_core_); }
   Timing time(const std::vector<Contender>& contenders, QuietProbe& probe);
 

@@ -8,7 +8,6 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/attend_forward.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cmath>
@@ -156,17 +155,7 @@ struct TileView {
   const float* q;
   float* u;
   bool fresh;
-  const float *next_q, *next_u;  // the packed rows of the tile that follows, or nullptr
 };
-
-// Asks for part `part` of `parts` of [data, data + count).
-void prefetch_part(const float* data, int64_t count, int part, int parts) {
-  constexpr int64_t kLine = 64 / sizeof(float);
-  const int64_t lines = count / kLine;
-  for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) {
-    hwy::Prefetch(data + i * kLine);
-  }
-}
 
 hn::Mask<Df> visible(const TileView& tile, int vec, int key) {
   const Df df;
@@ -273,10 +262,6 @@ void add_values(const Pass& pass, const TileView& tile) {
   int panel = 0;
   const int panels = pass.dim_v_pad / kPanel;
   for (; panel + kPanels <= panels; panel += kPanels) {
-    if (tile.next_q != nullptr) {
-      prefetch_part(tile.next_q, int64_t{pass.args.shape.dim_qk} * kTileRows, panel, panels);
-      prefetch_part(tile.next_u, int64_t{pass.dim_v_pad} * kTileRows, panel, panels);
-    }
     value_panels<kPanels, kVecs, kFresh>(v + panel * stride, stride, weights, kTileRows, keys,
                                          pass.at.alpha, tile.u + panel * kPanel * kTileRows);
   }
@@ -328,11 +313,6 @@ void attend_block(const Pass& pass, int64_t block_begin, int keys) {
     tile.q = pass.at.q + lane * pass.args.shape.dim_qk;
     tile.u = pass.at.u + lane * pass.dim_v_pad;
     tile.fresh = rows.fresh;
-    tile.next_q = tile.next_u = nullptr;
-    if (t + 1 < pass.tiles && pass.at.tiles[t + 1].hull_begin < block_begin) {
-      tile.next_q = tile.q + int64_t{kTileRows} * pass.args.shape.dim_qk;
-      tile.next_u = tile.u + int64_t{kTileRows} * pass.dim_v_pad;
-    }
     const int vectors = (rows.rows + kLanes - 1) / kLanes;
     if (vectors == 1) {
       attend_tile<1>(pass, tile);
