@@ -237,12 +237,12 @@ void weigh_tile(const Unit& u, const TileView& tile) {
   const int64_t lane = int64_t{tile.index} * kTileRows;
   const TileKeys& keys = tile.keys;
   for (int key = keys.lo; key < keys.hi; key += kPanel) {
-    score_panels<1, kVectors, false>(u.at.k_rows + int64_t{key} * shape.dim_qk, shape.dim_qk,
-                                     u.at.q + lane * shape.dim_qk, tile.weights + key * kGroupRows,
-                                     kGroupRows, nullptr);
-    score_panels<1, kVectors, false>(u.at.v_rows + int64_t{key} * shape.dim_v, shape.dim_v,
-                                     u.at.d_out + lane * shape.dim_v,
-                                     tile.slopes + key * kGroupRows, kGroupRows, nullptr);
+    score_panels<FloatProducts, 1, kVectors, false>(
+        u.at.k_rows + int64_t{key} * shape.dim_qk, shape.dim_qk, u.at.q + lane * shape.dim_qk,
+        tile.weights + key * kGroupRows, kGroupRows, nullptr);
+    score_panels<FloatProducts, 1, kVectors, false>(
+        u.at.v_rows + int64_t{key} * shape.dim_v, shape.dim_v, u.at.d_out + lane * shape.dim_v,
+        tile.slopes + key * kGroupRows, kGroupRows, nullptr);
   }
   weigh_range<true>(u, tile, keys.lo, keys.core_lo);
   weigh_range<false>(u, tile, keys.core_lo, keys.core_hi);
@@ -250,9 +250,10 @@ void weigh_tile(const Unit& u, const TileView& tile) {
   float* dq = u.at.dq + lane * u.dim_qk_panels;
   const int64_t stride = int64_t{kBlockKeys} * kPanel;
   for (int panel = 0; panel < u.dim_qk_panels / kPanel; ++panel) {
-    value_panels<1, kVectors, false>(u.at.k_dims + panel * stride + int64_t{keys.lo} * kPanel,
-                                     stride, tile.slopes + keys.lo * kGroupRows, kGroupRows,
-                                     keys.hi - keys.lo, u.at.ones, dq + panel * kPanel * kTileRows);
+    value_panels<FloatProducts, 1, kVectors, false>(
+        u.at.k_dims + panel * stride + int64_t{keys.lo} * kPanel, stride,
+        tile.slopes + keys.lo * kGroupRows, kGroupRows, keys.hi - keys.lo, u.at.ones,
+        dq + panel * kPanel * kTileRows);
   }
 }
 

@@ -1,5 +1,6 @@
 // The forward block kernel, compiled once per instruction set.
 #include "kernels/cpu/block_args.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/cpu/layout.h"
 #include "kernels/cpu/targets.h"
 #include "kernels/cpu/tiles.h"
@@ -12,139 +13,12 @@
 
 #include <cmath>
 
+#include "kernels/cpu/forward_pass_inl.h"
 #include "kernels/cpu/micro_inl.h"
-#include "kernels/cpu/pack_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ring::cpu::HWY_NAMESPACE {
 namespace {
-
-// The scratch arrays of one pass, W = kTileRows, T = tiles of the pass.
-struct Scratch {
-  RowTile* tiles;               // (T)
-  int32_t *before, *end;        // (T, W) each lane sees the keys k with before < k < end
-  float *m, *l;                 // (T, W)
-  float* q;                     // (T, dim_qk, W)
-  float* u;                     // (T, dim_v padded, W)
-  float* k;                     // (panel, dim_qk, kPanel) of one block of keys
-  float* v;                     // (panel of dims, key, kPanel)
-  float* scores;                // (key, W)
-  float *peak, *alpha, *shift;  // (W)
-  float* rows;                  // (kMaxTileRows, dim) widened rows
-  float* junk;  // (dim) where lanes without a row are read from (zeros) or written to
-  int64_t bytes;
-};
-
-struct Pass {
-  const ForwardArgs& args;
-  int kv_head;
-  int tiles;
-  int block;      // keys per block
-  int dim_v_pad;  // dim_v rounded up to whole panels
-  float scale;    // magnitude; the sign is folded into Q
-  float sign;
-  Scratch at;
-};
-
-Scratch carve(std::byte* base, const AttendShape& shape, int64_t tiles, int block, int dim_v_pad) {
-  Carver carver(base);
-  Scratch s;
-  const int64_t lanes = tiles * kTileRows;
-  s.tiles = carver.take<RowTile>(tiles);
-  s.before = carver.take<int32_t>(lanes);
-  s.end = carver.take<int32_t>(lanes);
-  s.m = carver.take<float>(lanes);
-  s.l = carver.take<float>(lanes);
-  s.q = carver.take<float>(lanes * shape.dim_qk);
-  s.u = carver.take<float>(lanes * dim_v_pad);
-  s.k = carver.take<float>(int64_t{block} * shape.dim_qk);
-  s.v = carver.take<float>(int64_t{block} * dim_v_pad);
-  s.scores = carver.take<float>(int64_t{block} * kTileRows);
-  s.peak = carver.take<float>(kTileRows);
-  s.alpha = carver.take<float>(kTileRows);
-  s.shift = carver.take<float>(kTileRows);
-  s.rows = carver.take<float>(int64_t{kMaxTileRows} * kMaxHeadDim);
-  s.junk = carver.take<float>(kMaxHeadDim + kPanel);
-  s.bytes = carver.used_bytes();
-  return s;
-}
-
-// Packs Q, the state and the spans of tile `t`. Lanes beyond its rows hold zeros and see nothing.
-void load_tile(const Pass& pass, int t) {
-  const ForwardArgs& args = pass.args;
-  const AttendShape& shape = args.shape;
-  const Scratch& at = pass.at;
-  RowTile& tile = at.tiles[t];
-  tile.fresh = true;
-  const float* q_rows[kTileRows];
-  const float* u_rows[kTileRows];
-  for (int i = 0; i < kTileRows; ++i) {
-    const int64_t lane = int64_t{t} * kTileRows + i;
-    q_rows[i] = u_rows[i] = at.junk;
-    at.before[lane] = at.end[lane] = 0;
-    at.m[lane] = kNegInf;
-    at.l[lane] = 0.0F;
-    if (i >= tile.rows) continue;
-    const RowPlace place = place_of(shape, pass.kv_head, tile.first + i);
-    const KeySpan span = span_of(shape, args.spans, tile.first + i);
-    at.before[lane] = span.begin - 1;
-    at.end[lane] = span.end;
-    at.m[lane] = args.state.m[place.index];
-    at.l[lane] = args.state.l[place.index];
-    tile.fresh = tile.fresh && at.l[lane] == 0.0F;
-    u_rows[i] = args.state.u + place.index * shape.dim_v;
-    const HeadRows q{shape.dtype, args.q.data, args.q.token_stride, place.head * args.q.head_stride,
-                     shape.dim_qk};
-    q.touch_rows(place.row, place.row + 1);
-    q_rows[i] = q.row(place.row, at.rows + int64_t{i} * kMaxHeadDim);
-  }
-  float* q_tile = at.q + int64_t{t} * shape.dim_qk * kTileRows;
-  pack_transposed(q_rows, kTileRows, shape.dim_qk, q_tile, kTileRows);
-  if (pass.sign != 1.0F) {
-    for (int64_t i = 0; i < int64_t{shape.dim_qk} * kTileRows; ++i) q_tile[i] *= pass.sign;
-  }
-  if (tile.fresh) return;  // The first block of keys writes the sums.
-  float* u_tile = at.u + int64_t{t} * pass.dim_v_pad * kTileRows;
-  for (int i = 0; i < tile.rows; ++i) touch(u_rows[i], int64_t{shape.dim_v} * 4);
-  pack_transposed(u_rows, kTileRows, shape.dim_v, u_tile, kTileRows);
-  for (int64_t i = int64_t{shape.dim_v} * kTileRows; i < int64_t{pass.dim_v_pad} * kTileRows; ++i) {
-    u_tile[i] = 0.0F;
-  }
-}
-
-void store_tile(const Pass& pass, int t) {
-  const ForwardArgs& args = pass.args;
-  const AttendShape& shape = args.shape;
-  const Scratch& at = pass.at;
-  const RowTile& tile = at.tiles[t];
-  float* u_rows[kTileRows];
-  for (int i = 0; i < kTileRows; ++i) {
-    u_rows[i] = at.junk;
-    if (i >= tile.rows) continue;
-    const int64_t lane = int64_t{t} * kTileRows + i;
-    const RowPlace place = place_of(shape, pass.kv_head, tile.first + i);
-    args.state.m[place.index] = at.m[lane];
-    args.state.l[place.index] = at.l[lane];
-    u_rows[i] = args.state.u + place.index * shape.dim_v;
-  }
-  const int lanes = static_cast<int>(round_up(tile.rows, 4));
-  unpack_transposed(at.u + int64_t{t} * pass.dim_v_pad * kTileRows, kTileRows, lanes, shape.dim_v,
-                    u_rows);
-}
-
-// Packs K as row panels and V as dim panels; keys and dims past the last are zeros.
-void pack_block(const Pass& pass, int64_t first, int keys) {
-  const AttendShape& shape = pass.args.shape;
-  const ConstView& k = pass.args.k;
-  const ConstView& v = pass.args.v;
-  const HeadRows k_rows{shape.dtype, k.data, k.token_stride, pass.kv_head * k.head_stride,
-                        shape.dim_qk};
-  const HeadRows v_rows{shape.dtype, v.data, v.token_stride, pass.kv_head * v.head_stride,
-                        shape.dim_v};
-  pack_row_panels(k_rows, first, keys, kPanel, pass.at.junk, pass.at.rows, pass.at.k);
-  pack_dim_panels(v_rows, first, keys, static_cast<int>(round_up(keys, kPanel)), kPanel,
-                  int64_t{pass.block} * kPanel, pass.at.junk, pass.at.rows, pass.at.v);
-}
 
 // One block of keys as one tile sees it.
 struct TileView {
@@ -167,20 +41,21 @@ hn::Mask<Df> visible(const TileView& tile, int vec, int key) {
 }
 
 // Scores of panels [lo, hi), hidden ones set to -inf.
-template <int kVecs, bool kMasked>
+template <class Products, int kVecs, bool kMasked>
 void score_range(const Pass& pass, const TileView& tile, int lo, int hi) {
   const Df df;
-  const int dim = pass.args.shape.dim_qk;
+  const int steps = pass.qk_steps;
   constexpr int kPanels = kVecs * kPanel < 8 ? 2 : 1;
   int key = lo;
   for (; key + kPanels * kPanel <= hi; key += kPanels * kPanel) {
-    score_panels<kPanels, kVecs, !kMasked>(pass.at.k + int64_t{key} * dim, dim, tile.q,
-                                           pass.at.scores + key * kTileRows, kTileRows,
-                                           pass.at.peak);
+    score_panels<Products, kPanels, kVecs, !kMasked>(pass.at.k + int64_t{key} * steps, steps,
+                                                     tile.q, pass.at.scores + key * kTileRows,
+                                                     kTileRows, pass.at.peak);
   }
   for (; key < hi; key += kPanel) {
-    score_panels<1, kVecs, !kMasked>(pass.at.k + int64_t{key} * dim, dim, tile.q,
-                                     pass.at.scores + key * kTileRows, kTileRows, pass.at.peak);
+    score_panels<Products, 1, kVecs, !kMasked>(pass.at.k + int64_t{key} * steps, steps, tile.q,
+                                               pass.at.scores + key * kTileRows, kTileRows,
+                                               pass.at.peak);
   }
   if (!kMasked) return;
   for (int j = 0; j < kVecs; ++j) {
@@ -215,8 +90,9 @@ void raise_maximum(const Pass& pass, const TileView& tile) {
   }
 }
 
-// Turns scores [lo, hi) of one vector of lanes into weights; adds key i to sums[i % 4].
-template <bool kMasked>
+// Turns scores [lo, hi) of one vector of lanes into weights; adds key i to sums[i % 4]. Pairs of
+// weights take the place of scores that have been read.
+template <class Products, bool kMasked>
 HWY_INLINE void weigh_range(const Pass& pass, const TileView& tile, int vec, int lo, int hi,
                             Vf (&sums)[4]) {
   const Df df;
@@ -231,67 +107,75 @@ HWY_INLINE void weigh_range(const Pass& pass, const TileView& tile, int vec, int
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       if (kMasked) p[i] = hn::IfThenElseZero(visible(tile, vec, key + i), p[i]);
-      hn::Store(p[i], df, at + i * kTileRows);
+      if constexpr (Products::kDepth == 1) hn::Store(p[i], df, at + i * kTileRows);
       sums[i] = hn::Add(sums[i], p[i]);
+    }
+    if constexpr (Products::kDepth == 2) {
+      float* pairs = pass.at.scores + key / 2 * kTileRows + vec * kLanes;
+      hn::Store(Products::pair(p[0], p[1]), df, pairs);
+      hn::Store(Products::pair(p[2], p[3]), df, pairs + kTileRows);
     }
   }
 }
 
-template <int kVecs>
+template <class Products, int kVecs>
 void weigh(const Pass& pass, const TileView& tile) {
   const Df df;
   const TileKeys& keys = tile.keys;
   for (int j = 0; j < kVecs; ++j) {
     Vf sums[4] = {hn::Zero(df), hn::Zero(df), hn::Zero(df), hn::Zero(df)};
-    weigh_range<true>(pass, tile, j, keys.lo, keys.core_lo, sums);
-    weigh_range<false>(pass, tile, j, keys.core_lo, keys.core_hi, sums);
-    weigh_range<true>(pass, tile, j, keys.core_hi, keys.hi, sums);
+    weigh_range<Products, true>(pass, tile, j, keys.lo, keys.core_lo, sums);
+    weigh_range<Products, false>(pass, tile, j, keys.core_lo, keys.core_hi, sums);
+    weigh_range<Products, true>(pass, tile, j, keys.core_hi, keys.hi, sums);
     const Vf sum = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
     float* l = tile.l + j * kLanes;
     hn::Store(hn::MulAdd(hn::Load(df, l), hn::Load(df, pass.at.alpha + j * kLanes), sum), df, l);
   }
 }
 
-template <int kVecs, bool kFresh>
+template <class Products, int kVecs, bool kFresh>
 void add_values(const Pass& pass, const TileView& tile) {
-  const int keys = tile.keys.hi - tile.keys.lo;
-  const int64_t stride = int64_t{pass.block} * kPanel;
-  const float* weights = pass.at.scores + tile.keys.lo * kTileRows;
-  const float* v = pass.at.v + int64_t{tile.keys.lo} * kPanel;
+  const int first = tile.keys.lo / Products::kDepth;
+  const int steps = tile.keys.hi / Products::kDepth - first;
+  const int64_t stride = pass.v_stride();
+  const float* weights = pass.at.scores + first * kTileRows;
+  const float* v = pass.at.v + int64_t{first} * kPanel;
   constexpr int kPanels = kVecs * kPanel < 8 ? 2 : 1;
   int panel = 0;
   const int panels = pass.dim_v_pad / kPanel;
   for (; panel + kPanels <= panels; panel += kPanels) {
-    value_panels<kPanels, kVecs, kFresh>(v + panel * stride, stride, weights, kTileRows, keys,
-                                         pass.at.alpha, tile.u + panel * kPanel * kTileRows);
+    value_panels<Products, kPanels, kVecs, kFresh>(v + panel * stride, stride, weights, kTileRows,
+                                                   steps, pass.at.alpha,
+                                                   tile.u + panel * kPanel * kTileRows);
   }
   for (; panel < panels; ++panel) {
-    value_panels<1, kVecs, kFresh>(v + panel * stride, stride, weights, kTileRows, keys,
-                                   pass.at.alpha, tile.u + panel * kPanel * kTileRows);
+    value_panels<Products, 1, kVecs, kFresh>(v + panel * stride, stride, weights, kTileRows, steps,
+                                             pass.at.alpha, tile.u + panel * kPanel * kTileRows);
   }
 }
 
-template <int kVecs>
+template <class Products, int kVecs>
 void attend_tile(const Pass& pass, const TileView& tile) {
   const Df df;
   for (int j = 0; j < kVecs; ++j) {
     hn::Store(hn::Set(df, kNegInf), df, pass.at.peak + j * kLanes);
   }
   const TileKeys& keys = tile.keys;
-  score_range<kVecs, true>(pass, tile, keys.lo, keys.core_lo);
-  score_range<kVecs, false>(pass, tile, keys.core_lo, keys.core_hi);
-  score_range<kVecs, true>(pass, tile, keys.core_hi, keys.hi);
+  score_range<Products, kVecs, true>(pass, tile, keys.lo, keys.core_lo);
+  score_range<Products, kVecs, false>(pass, tile, keys.core_lo, keys.core_hi);
+  score_range<Products, kVecs, true>(pass, tile, keys.core_hi, keys.hi);
   raise_maximum<kVecs>(pass, tile);
-  weigh<kVecs>(pass, tile);
+  weigh<Products, kVecs>(pass, tile);
   if (tile.fresh) {
-    add_values<kVecs, true>(pass, tile);
+    add_values<Products, kVecs, true>(pass, tile);
   } else {
-    add_values<kVecs, false>(pass, tile);
+    add_values<Products, kVecs, false>(pass, tile);
   }
 }
 
 // A tile is packed before its first block of keys and stored after its last, near in time to the
 // work on it.
+template <class Products>
 void attend_block(const Pass& pass, int64_t block_begin, int keys) {
   bool packed = false;
   for (int t = 0; t < pass.tiles; ++t) {
@@ -310,37 +194,39 @@ void attend_block(const Pass& pass, int64_t block_begin, int keys) {
     tile.block_begin = block_begin;
     tile.m = pass.at.m + lane;
     tile.l = pass.at.l + lane;
-    tile.q = pass.at.q + lane * pass.args.shape.dim_qk;
+    tile.q = pass.at.q + lane * pass.qk_steps;
     tile.u = pass.at.u + lane * pass.dim_v_pad;
     tile.fresh = rows.fresh;
     const int vectors = (rows.rows + kLanes - 1) / kLanes;
     if (vectors == 1) {
-      attend_tile<1>(pass, tile);
+      attend_tile<Products, 1>(pass, tile);
     } else if (vectors == 2) {
-      attend_tile<2>(pass, tile);
+      attend_tile<Products, 2>(pass, tile);
     } else {
-      attend_tile<kVectors>(pass, tile);
+      attend_tile<Products, kVectors>(pass, tile);
     }
     rows.fresh = false;
     if (rows.hull_end <= block_begin + keys) store_tile(pass, t);
   }
 }
 
+template <class Products>
 void run_pass(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
   const AttendShape& shape = args.shape;
-  const int64_t most = most_tiles(shape, rows.end - rows.begin, kTileRows);
-  const int block = key_block(shape.dim_qk, shape.dim_v);
-  const int dim_v_pad = static_cast<int>(round_up(shape.dim_v, kPanel));
-  const int64_t bytes = carve(nullptr, shape, most, block, dim_v_pad).bytes;
   const bool negative = shape.scale < 0.0F;
-  Pass pass{.args = args,
-            .kv_head = rows.kv_head,
-            .tiles = 0,
-            .block = block,
-            .dim_v_pad = dim_v_pad,
-            .scale = shape.scale == 0.0F ? 1.0F : std::fabs(shape.scale),
-            .sign = shape.scale == 0.0F ? 0.0F : (negative ? -1.0F : 1.0F),
-            .at = carve(workspace.reserve(bytes), shape, most, block, dim_v_pad)};
+  Pass pass{
+      .args = args,
+      .kv_head = rows.kv_head,
+      .tiles = 0,
+      .depth = Products::kDepth,
+      .qk_steps = static_cast<int>(round_up(shape.dim_qk, Products::kDepth)) / Products::kDepth,
+      .block = key_block(shape.dim_qk, shape.dim_v),
+      .dim_v_pad = static_cast<int>(round_up(shape.dim_v, kPanel)),
+      .scale = shape.scale == 0.0F ? 1.0F : std::fabs(shape.scale),
+      .sign = shape.scale == 0.0F ? 0.0F : (negative ? -1.0F : 1.0F),
+      .at = {}};
+  const int64_t most = most_tiles(shape, rows.end - rows.begin, kTileRows);
+  pass.at = carve(workspace.reserve(carve(nullptr, pass, most).bytes), pass, most);
   std::memset(pass.at.junk, 0, sizeof(float) * (kMaxHeadDim + kPanel));
   int64_t key_begin = shape.kv_rows;
   int64_t key_end = 0;
@@ -353,18 +239,29 @@ void run_pass(const ForwardArgs& args, const RowRange& rows, Workspace& workspac
     key_begin = std::min<int64_t>(key_begin, tile.hull_begin);
     key_end = std::max<int64_t>(key_end, tile.hull_end);
   }
-  for (int64_t key = key_begin / block * block; key < key_end; key += block) {
-    attend_block(pass, key, static_cast<int>(std::min<int64_t>(block, shape.kv_rows - key)));
+  for (int64_t key = key_begin / pass.block * pass.block; key < key_end; key += pass.block) {
+    attend_block<Products>(pass, key,
+                           static_cast<int>(std::min<int64_t>(pass.block, shape.kv_rows - key)));
   }
 }
 
 }  // namespace
 
-void AttendRows(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
+template <class Products>
+void attend_in_passes(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
   const int64_t step = rows_per_pass(args.shape, workspace.caches());
   for (int64_t begin = rows.begin; begin < rows.end; begin += step) {
-    run_pass(args, {rows.kv_head, begin, std::min(begin + step, rows.end)}, workspace);
+    run_pass<Products>(args, {rows.kv_head, begin, std::min(begin + step, rows.end)}, workspace);
   }
+}
+
+void AttendRows(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
+  attend_in_passes<FloatProducts>(args, rows, workspace);
+}
+
+// The tensors are bf16.
+void AttendRowsInPairs(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
+  attend_in_passes<PairProducts>(args, rows, workspace);
 }
 
 }  // namespace ring::cpu::HWY_NAMESPACE
@@ -374,9 +271,14 @@ HWY_AFTER_NAMESPACE();
 namespace ring::cpu {
 
 HWY_EXPORT(AttendRows);
+HWY_EXPORT(AttendRowsInPairs);
 
 void attend_rows(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(AttendRows)(args, rows, workspace);
+  if (args.shape.dtype == DType::kBF16 && uses_bf16_products()) {
+    HWY_DYNAMIC_DISPATCH(AttendRowsInPairs)(args, rows, workspace);
+  } else {
+    HWY_DYNAMIC_DISPATCH(AttendRows)(args, rows, workspace);
+  }
 }
 
 }  // namespace ring::cpu

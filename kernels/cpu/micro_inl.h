@@ -97,8 +97,8 @@ HWY_INLINE Vf exp2_clamped(Vf x) {
   return one[0];
 }
 
-// acc[panel * kPanel + i][j] = sum over k < n of a[panel][k * kPanel + i] * b[k * ld + j].
-template <int kPanels, int kVecs>
+// acc[panel * kPanel + i][j] = sum over steps k < n of a[panel][k * kPanel + i] * b[k * ld + j].
+template <class Products, int kPanels, int kVecs>
 HWY_INLINE void multiply_panels(const float* HWY_RESTRICT a, int64_t panel_stride,
                                 const float* HWY_RESTRICT b, int64_t ld, int n,
                                 Vf (&acc)[kPanels * kPanel][kVecs]) {
@@ -117,18 +117,19 @@ HWY_INLINE void multiply_panels(const float* HWY_RESTRICT a, int64_t panel_strid
     for (int i = 0; i < kPanels * kPanel; ++i) {
       const Vf factor = hn::Set(df, a[i / kPanel * panel_stride + k * kPanel + i % kPanel]);
 #pragma GCC unroll 4
-      for (int j = 0; j < kVecs; ++j) acc[i][j] = hn::MulAdd(factor, lanes[j], acc[i][j]);
+      for (int j = 0; j < kVecs; ++j) acc[i][j] = Products::add(factor, lanes[j], acc[i][j]);
     }
   }
 }
 
 // Scores of kPanels panels of keys: scores (key, lane) = K Q^T. With kMax also raises `peak`.
-template <int kPanels, int kVecs, bool kMax>
-HWY_INLINE void score_panels(const float* k_panel, int dim, const float* q_tile, float* scores,
+template <class Products, int kPanels, int kVecs, bool kMax>
+HWY_INLINE void score_panels(const float* k_panel, int steps, const float* q_tile, float* scores,
                              int64_t ld, float* peak) {
   const Df df;
   Vf acc[kPanels * kPanel][kVecs];
-  multiply_panels<kPanels, kVecs>(k_panel, int64_t{dim} * kPanel, q_tile, kTileRows, dim, acc);
+  multiply_panels<Products, kPanels, kVecs>(k_panel, int64_t{steps} * kPanel, q_tile, kTileRows,
+                                            steps, acc);
 #pragma GCC unroll 4
   for (int j = 0; j < kVecs; ++j) {
     Vf top = kMax ? hn::Load(df, peak + j * kLanes) : hn::Zero(df);
@@ -141,14 +142,14 @@ HWY_INLINE void score_panels(const float* k_panel, int dim, const float* q_tile,
   }
 }
 
-// sums (dim, lane) of kPanels panels of dims: sums = sums * alpha + V^T P over `keys` keys; with
-// kFresh sums = V^T P, the same where they were 0.
-template <int kPanels, int kVecs, bool kFresh>
+// sums (dim, lane) of kPanels panels of dims: sums = sums * alpha + V^T P over `steps` steps of
+// keys; with kFresh sums = V^T P, the same where they were 0.
+template <class Products, int kPanels, int kVecs, bool kFresh>
 HWY_INLINE void value_panels(const float* v_panel, int64_t panel_stride, const float* weights,
-                             int64_t ld, int keys, const float* alpha, float* sums) {
+                             int64_t ld, int steps, const float* alpha, float* sums) {
   const Df df;
   Vf acc[kPanels * kPanel][kVecs];
-  multiply_panels<kPanels, kVecs>(v_panel, panel_stride, weights, ld, keys, acc);
+  multiply_panels<Products, kPanels, kVecs>(v_panel, panel_stride, weights, ld, steps, acc);
 #pragma GCC unroll 4
   for (int j = 0; j < kVecs; ++j) {
     const Vf scale = hn::Load(df, alpha + j * kLanes);

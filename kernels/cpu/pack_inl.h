@@ -14,13 +14,11 @@
 
 #include "core/dtype.h"
 #include "kernels/cpu/attend.h"
+#include "kernels/cpu/products_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ring::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Df = hn::ScalableTag<float>;
-using Vf = hn::Vec<Df>;
 
 // Reads a byte of every cache line of [data, data + bytes). Loads that wait for nothing bring rows
 // in far sooner than the packing that follows would, whose stores stand between its loads.
@@ -169,6 +167,14 @@ HWY_INLINE void unpack_transposed(const float* HWY_RESTRICT src, int ld, int lan
   }
 }
 
+// `dim` elements of the 16-bit row at `src` as (dim + 1) / 2 pairs, the last filled up with 0.
+HWY_INLINE const float* row_as_pairs(const void* src, int dim, float* scratch) {
+  const auto bytes = static_cast<size_t>(dim) * 2;
+  if (dim % 2 != 0) scratch[dim / 2] = 0.0F;
+  std::memcpy(scratch, src, bytes);
+  return scratch;
+}
+
 // Rows of one head of a stored tensor.
 struct HeadRows {
   DType dtype;
@@ -176,14 +182,20 @@ struct HeadRows {
   int64_t stride;  // elements between rows
   int64_t base;    // element at which row 0 begins
   int dim;
+  int depth = 1;  // 2: rows of pairs, for PairProducts
 
+  const char* at(int64_t index) const {
+    return static_cast<const char*>(data) + (base + index * stride) * size_bytes(dtype);
+  }
+  // Steps of a product over a row: fp32 numbers or pairs.
+  int steps() const { return (dim + depth - 1) / depth; }
   const float* row(int64_t index, float* scratch) const {
+    if (depth == 2) return row_as_pairs(at(index), dim, scratch);
     return row_as_float(dtype, data, base + index * stride, dim, scratch);
   }
   void touch_rows(int64_t begin, int64_t end) const {
-    const int64_t size = size_bytes(dtype);
     for (int64_t index = begin; index < end; ++index) {
-      touch(static_cast<const char*>(data) + (base + index * stride) * size, dim * size);
+      touch(at(index), dim * size_bytes(dtype));
     }
   }
 };
@@ -191,7 +203,7 @@ struct HeadRows {
 // Rows that are brought in and packed at once.
 constexpr int kRowsAtOnce = 16;
 
-// Row panels: dst (panel, dim, height) of rows [first, first + count); the last panel is filled up
+// Row panels: dst (panel, step, height) of rows [first, first + count); the last panel is filled up
 // with the row `zeros`. `scratch` holds `height` rows of kMaxHeadDim.
 HWY_INLINE void pack_row_panels(const HeadRows& rows, int64_t first, int count, int height,
                                 const float* zeros, float* scratch, float* dst) {
@@ -205,7 +217,7 @@ HWY_INLINE void pack_row_panels(const HeadRows& rows, int64_t first, int count, 
                        ? rows.row(first + panel + i, scratch + int64_t{i} * kMaxHeadDim)
                        : zeros;
     }
-    pack_transposed(sources, height, rows.dim, dst + int64_t{panel} * rows.dim, height);
+    pack_transposed(sources, height, rows.steps(), dst + int64_t{panel} * rows.steps(), height);
   }
 }
 
@@ -239,6 +251,48 @@ HWY_INLINE void pack_dim_panels(const HeadRows& rows, int64_t first, int count, 
     for (int d = 0; d < rows.dim; d += width, out += panel_stride) {
       const int dims = std::min(width, rows.dim - d);
       for (int i = 0; i < some; ++i) pack_dims(sources[i] + d, dims, width, 0, out + i * width);
+    }
+  }
+}
+
+// Pairs of the elements of two 16-bit rows: dst[(d / width) * panel_stride + d % width] =
+// (a[d], b[d]) for d < dims, a multiple of 4; width is one too.
+HWY_INLINE void pair_rows(const uint16_t* a, const uint16_t* b, int dims, int width,
+                          int64_t panel_stride, float* dst) {
+  for (int d = 0; d < dims; d += 4) {
+    float* out = dst + d / width * panel_stride + d % width;
+#if HWY_TARGET == HWY_SCALAR
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t pair = uint32_t{a[d + i]} | uint32_t{b[d + i]} << 16;
+      std::memcpy(out + i, &pair, sizeof pair);
+    }
+#else
+    const hn::FixedTag<uint16_t, 8> d16;
+    const auto pairs = hn::InterleaveLower(d16, hn::LoadU(d16, a + d), hn::LoadU(d16, b + d));
+    hn::StoreU(hn::BitCast(hn::FixedTag<float, 4>(), pairs), hn::FixedTag<float, 4>(), out);
+#endif
+  }
+}
+
+// As pack_dim_panels, but in pairs of consecutive rows: dst (panel, pair, width). `padded` is even,
+// `scratch` holds 16 rows of kMaxHeadDim fp32 numbers.
+HWY_INLINE void pack_pair_dim_panels(const HeadRows& rows, int64_t first, int count, int padded,
+                                     int width, int64_t panel_stride, float* scratch, float* dst) {
+  constexpr int kRowElements = 2 * kMaxHeadDim;
+  auto* halves = reinterpret_cast<uint16_t*>(scratch);
+  const int dims = (rows.dim + width - 1) / width * width;
+  for (int begin = 0; begin < padded; begin += kRowsAtOnce) {
+    const int some = std::min(kRowsAtOnce, padded - begin);
+    rows.touch_rows(first + begin, first + std::min(begin + some, count));
+    for (int i = 0; i < some; ++i) {
+      uint16_t* to = halves + i * kRowElements;
+      const int dim = begin + i < count ? rows.dim : 0;
+      std::memset(to + dim, 0, static_cast<size_t>(dims - dim) * 2);
+      if (dim > 0) std::memcpy(to, rows.at(first + begin + i), static_cast<size_t>(dim) * 2);
+    }
+    for (int i = 0; i < some; i += 2) {
+      pair_rows(halves + i * kRowElements, halves + (i + 1) * kRowElements, dims, width,
+                panel_stride, dst + int64_t{begin + i} / 2 * width);
     }
   }
 }

@@ -33,10 +33,23 @@ class CpuForward : public testing::TestWithParam<std::string> {
     const auto error = first_error(c, state);
     EXPECT_FALSE(error) << *error;
   }
+  // Of bf16 where the products of bf16 tensors are what the instruction set is about.
+  AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
+                       int dim_v) const {
+    const DType dtype = cpu::uses_bf16_products() ? DType::kBF16 : DType::kF32;
+    return test::shape_of(q_rows, kv_rows, heads, kv_heads, dim_qk, dim_v, dtype);
+  }
   cpu::Workspace workspace_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Isa, CpuForward, testing::ValuesIn(cpu::runnable_isas()),
+// The rows of `view` from `first` on.
+cpu::ConstView rows_from(const AttendShape& shape, cpu::ConstView view, int64_t first) {
+  view.data = static_cast<const std::byte*>(view.data) +
+              first * view.token_stride * size_bytes(shape.dtype);
+  return view;
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, CpuForward, testing::ValuesIn(cpu::testable_isas()),
                          [](const auto& isa) { return isa.param; });
 
 TEST_P(CpuForward, AnyHeadDims) {
@@ -79,8 +92,8 @@ TEST_P(CpuForward, RandomShapesLayoutsSpansAndDtypes) {
     const int group = static_cast<int>(pick(1, 4));
     const auto dtype = static_cast<DType>(pick(0, 2));
     const AttendShape shape =
-        shape_of(pick(1, 90), pick(1, 600), kv_heads * group, kv_heads,
-                 static_cast<int>(pick(1, 70)), static_cast<int>(pick(1, 70)), dtype);
+        test::shape_of(pick(1, 90), pick(1, 600), kv_heads * group, kv_heads,
+                       static_cast<int>(pick(1, 70)), static_cast<int>(pick(1, 70)), dtype);
     const auto layout = pick(0, 1) == 0 ? Tensor::Layout::kTokenMajor : Tensor::Layout::kHeadMajor;
     Case c(shape, random(), 1.0, layout, pick(0, 5));
     const int64_t mask = pick(0, 2);
@@ -157,11 +170,8 @@ TEST_P(CpuForward, ContinuingLosesNothing) {
         };
         span = {local(span.begin), local(span.end)};
       }
-      cpu::ConstView k = c.k.view();
-      cpu::ConstView v = c.v.view();
-      k.data = static_cast<const float*>(k.data) + begin * k.token_stride;
-      v.data = static_cast<const float*>(v.data) + begin * v.token_stride;
-      cpu::attend(part, c.q.view(), k, v, spans.data(), state.view(), workspace_);
+      cpu::attend(part, c.q.view(), rows_from(shape, c.k.view(), begin),
+                  rows_from(shape, c.v.view(), begin), spans.data(), state.view(), workspace_);
     }
     if (step != 100) {
       EXPECT_TRUE(state == whole);
@@ -182,11 +192,9 @@ TEST_P(CpuForward, RowBitsDoNotDependOnOtherRows) {
       if (first + rows > shape.q_rows) continue;
       AttendShape part = shape;
       part.q_rows = rows;
-      cpu::ConstView q = c.q.view();
-      q.data = static_cast<const float*>(q.data) + first * q.token_stride;
       State state(part);
-      cpu::attend(part, q, c.k.view(), c.v.view(), c.spans.data() + first, state.view(),
-                  workspace_);
+      cpu::attend(part, rows_from(shape, c.q.view(), first), c.k.view(), c.v.view(),
+                  c.spans.data() + first, state.view(), workspace_);
       for (int64_t head = 0; head < 2; ++head) {
         const auto n = static_cast<size_t>(rows * 36) * sizeof(float);
         ASSERT_EQ(std::memcmp(state.u.data() + head * rows * 36,
