@@ -43,7 +43,6 @@ void check_shape(const AttendShape& shape) {
 
 int key_block(int dim_qk, int dim_v) {
   const int dims = dim_qk + dim_v;
-
   return dims <= 256 ? 256 : 128;
 }
 
@@ -59,7 +58,7 @@ int64_t backward_workspace_bytes(const AttendShape& shape) {
   const int64_t rows = std::min(stacked_rows(shape), kUnitRows);
   const int64_t dims = round_up(shape.dim_qk, kMaxOuter) + round_up(shape.dim_v, kMaxOuter);
   const int64_t lanes = most_lanes(shape, rows + kMaxTileRows) * (5 * dims * 4 + 16 + kTileBytes);
-  return lanes + kUnitKeys * (3 * dims + 2 * kMaxTileRows) * 4 + kRestBytes;
+  return lanes + kUnitKeys * (3 * dims + 4 * kMaxTileRows) * 4 + kRestBytes;
 }
 
 void attend(const AttendShape& shape, ConstView q, ConstView k, ConstView v, const KeySpan* spans,

@@ -172,7 +172,8 @@ constexpr int kOuterVectors = 2;
 #endif
 constexpr int kOuterWidth = kOuterVectors * kLanes;
 
-// sums[i * sums_ld + j] += sum over k < n of a[i * a_ld + k] * b[k * kOuterWidth + j].
+// sums[i * sums_ld + j] += sum over steps k < n of a[i * a_ld + k] * b[k * kOuterWidth + j].
+template <class Products>
 HWY_INLINE void add_outer(const float* HWY_RESTRICT a, int64_t a_ld, const float* HWY_RESTRICT b,
                           int n, float* sums, int64_t sums_ld) {
   const Df df;
@@ -193,7 +194,8 @@ HWY_INLINE void add_outer(const float* HWY_RESTRICT a, int64_t a_ld, const float
     for (int i = 0; i < kOuterRows; ++i) {
       const Vf factor = hn::Set(df, a[i * a_ld + k]);
 #pragma GCC unroll 4
-      for (int j = 0; j < kOuterVectors; ++j) acc[i][j] = hn::MulAdd(factor, lanes[j], acc[i][j]);
+      for (int j = 0; j < kOuterVectors; ++j)
+        acc[i][j] = Products::add(factor, lanes[j], acc[i][j]);
     }
   }
 #pragma GCC unroll 16

@@ -45,6 +45,14 @@ struct PairProducts {
     return hn::BitCast(Df(), hn::Or(low, high));
   }
 
+  // Stores the lanes of `v` as consecutive bf16 numbers, rounded as in `pair`: pairs of neighbours.
+  static HWY_INLINE void store_narrow(Vf v, uint16_t* to) {
+    const hn::Rebind<hwy::bfloat16_t, Df> narrow;
+    const hn::RebindToUnsigned<Df> du;
+    const auto rounded = hn::BitCast(Df(), hn::Add(hn::BitCast(du, v), hn::Set(du, 0x8000U)));
+    hn::StoreU(hn::DemoteTo(narrow, rounded), narrow, reinterpret_cast<hwy::bfloat16_t*>(to));
+  }
+
  private:
   static HWY_INLINE Vf first(Vf pairs) {
     const hn::RebindToUnsigned<Df> du;
