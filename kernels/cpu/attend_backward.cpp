@@ -76,12 +76,12 @@ void weigh_range(const Unit& u, const TileView& tile, int lo, int hi) {
   }
 }
 
-// P and scale * dS of one tile for its keys of the block, and its share of dQ.
+// Scores and dP of one tile. Apart, as the other products are: inlined, constants of the loops
+// around them would take registers from the accumulators.
 template <class Products>
-void weigh_tile(const Unit& u, const TileView& tile) {
+HWY_NOINLINE void score_tile(const Unit& u, const TileView& tile) {
   const int64_t lane = int64_t{tile.index} * kTileRows;
-  const TileKeys& keys = tile.keys;
-  for (int key = keys.lo; key < keys.hi; key += kPanel) {
+  for (int key = tile.keys.lo; key < tile.keys.hi; key += kPanel) {
     score_panels<Products, 1, kVectors, false>(
         u.at.k_rows + int64_t{key} * u.qk_steps, u.qk_steps, u.at.q + lane * u.qk_steps,
         tile.weights + key * kGroupRows, kGroupRows, nullptr);
@@ -89,18 +89,31 @@ void weigh_tile(const Unit& u, const TileView& tile) {
                                                u.at.d_out + lane * u.v_steps,
                                                tile.slopes + key * kGroupRows, kGroupRows, nullptr);
   }
-  weigh_range<Products, true>(u, tile, keys.lo, keys.core_lo);
-  weigh_range<Products, false>(u, tile, keys.core_lo, keys.core_hi);
-  weigh_range<Products, true>(u, tile, keys.core_hi, keys.hi);
-  float* dq = u.at.dq + lane * u.dim_qk_panels;
-  const int first = keys.lo / Products::kDepth;
-  const int steps = keys.hi / Products::kDepth - first;
+}
+
+// The tile's share of dQ.
+template <class Products>
+HWY_NOINLINE void add_query_sums(const Unit& u, const TileView& tile) {
+  float* dq = u.at.dq + int64_t{tile.index} * kTileRows * u.dim_qk_panels;
+  const int first = tile.keys.lo / Products::kDepth;
+  const int steps = tile.keys.hi / Products::kDepth - first;
   for (int panel = 0; panel < u.dim_qk_panels / kPanel; ++panel) {
     value_panels<Products, 1, kVectors, false>(
         u.at.k_dims + panel * u.key_stride() + int64_t{first} * kPanel, u.key_stride(),
         tile.slopes + first * kGroupRows, kGroupRows, steps, u.at.ones,
         dq + panel * kPanel * kTileRows);
   }
+}
+
+// P and scale * dS of one tile for its keys of the block, and its share of dQ.
+template <class Products>
+void weigh_tile(const Unit& u, const TileView& tile) {
+  const TileKeys& keys = tile.keys;
+  score_tile<Products>(u, tile);
+  weigh_range<Products, true>(u, tile, keys.lo, keys.core_lo);
+  weigh_range<Products, false>(u, tile, keys.core_lo, keys.core_hi);
+  weigh_range<Products, true>(u, tile, keys.core_hi, keys.hi);
+  add_query_sums<Products>(u, tile);
 }
 
 // Zeros in the tile's columns of P and dS for keys [lo, hi).
@@ -120,8 +133,8 @@ void clear_columns(const TileView& tile, int lo, int hi) {
 // sums (key, dim) += columns^T rows for keys [lo, hi), over `rows` queries of a group; a key's
 // columns are numbers, or pairs of two queries.
 template <class Products>
-void add_products(const Unit& u, const float* columns, const float* dims, int padded_dim, int lo,
-                  int hi, int rows, float* sums) {
+HWY_NOINLINE void add_products(const Unit& u, const float* columns, const float* dims,
+                               int padded_dim, int lo, int hi, int rows, float* sums) {
   constexpr int kColumns = kGroupRows / Products::kDepth;
   for (int d = 0; d < padded_dim; d += kOuterWidth) {
     const float* panel = dims + d / kOuterWidth * u.group_stride();

@@ -40,9 +40,10 @@ hn::Mask<Df> visible(const TileView& tile, int vec, int key) {
   return hn::RebindMask(df, hn::And(hn::Lt(before, at), hn::Lt(at, end)));
 }
 
-// Scores of panels [lo, hi), hidden ones set to -inf.
+// Scores of panels [lo, hi), hidden ones set to -inf. Apart, as add_values is: inlined, constants
+// of the loops around it would take registers from the accumulators.
 template <class Products, int kVecs, bool kMasked>
-void score_range(const Pass& pass, const TileView& tile, int lo, int hi) {
+HWY_NOINLINE void score_range(const Pass& pass, const TileView& tile, int lo, int hi) {
   const Df df;
   const int steps = pass.qk_steps;
   constexpr int kPanels = kVecs * kPanel < 8 ? 2 : 1;
@@ -134,7 +135,7 @@ void weigh(const Pass& pass, const TileView& tile) {
 }
 
 template <class Products, int kVecs, bool kFresh>
-void add_values(const Pass& pass, const TileView& tile) {
+HWY_NOINLINE void add_values(const Pass& pass, const TileView& tile) {
   const int first = tile.keys.lo / Products::kDepth;
   const int steps = tile.keys.hi / Products::kDepth - first;
   const int64_t stride = pass.v_stride();
