@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/error.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/reference/attention.h"
 
 namespace ring::bench {
@@ -53,6 +54,12 @@ reference::Problem oracle(const Problem& problem) {
 }
 
 std::vector<int64_t> sample(int64_t rows) { return {0, rows / 3, rows - 1}; }
+
+// fp32 arithmetic, or products with rounded weights.
+double bound_of(const Problem& problem, double fp32) {
+  const bool pairs = problem.shape.dtype == DType::kBF16 && cpu::uses_bf16_products();
+  return pairs ? 40.0 * fp32 : fp32;
+}
 
 void expect_near(double have, double want, double bound, const std::string& who) {
   if (std::fabs(have - want) <= bound) return;
@@ -113,23 +120,21 @@ void Problem::reset() { cpu::reset_state(state(), shape.heads * shape.q_rows, sh
 
 void Problem::prepare_backward(cpu::Workspace& workspace) {
   d_out = normal(shape.q_rows * shape.heads * shape.dim_v, 4);
+  if (shape.dtype != DType::kF32) d_out16 = narrowed(d_out, shape.dtype);
   delta.resize(lse.size());
   dq.resize(q.size());
   dk.resize(k.size());
   dv.resize(v.size());
   reset();
   cpu::attend(shape, q_view(), k_view(), v_view(), span_data(), state(), workspace);
-  std::vector<float> out(d_out.size());
+  std::vector<float> out(d_out.size());  // large enough for every dtype
   const int64_t token_stride = int64_t{shape.heads} * shape.dim_v;
   cpu::finalize(shape, state(), {out.data(), token_stride, shape.dim_v}, lse.data());
-  cpu::compute_delta(shape, {out.data(), token_stride, shape.dim_v},
-                     {d_out.data(), token_stride, shape.dim_v}, delta.data());
+  cpu::compute_delta(shape, {out.data(), token_stride, shape.dim_v}, d_out_view(), delta.data());
 }
 
 cpu::BackwardInput Problem::backward_input() const {
-  return {q_view(),   k_view(),
-          v_view(),   {d_out.data(), int64_t{shape.heads} * shape.dim_v, shape.dim_v},
-          lse.data(), delta.data()};
+  return {q_view(), k_view(), v_view(), d_out_view(), lse.data(), delta.data()};
 }
 
 void expect_rows(const Problem& problem, const std::vector<float>& out, const std::string& who) {
@@ -141,7 +146,7 @@ void expect_rows(const Problem& problem, const std::vector<float>& out, const st
     for (const int64_t row : rows) {
       for (int64_t d = 0; d < dim; ++d, ++at) {
         const int64_t index = (head * problem.shape.q_rows + row) * dim + d;
-        expect_near(out[static_cast<size_t>(index)], want.out[at], 1e-4, who);
+        expect_near(out[static_cast<size_t>(index)], want.out[at], bound_of(problem, 1e-4), who);
       }
     }
   }
@@ -158,7 +163,8 @@ void expect_forward(Problem& problem) {
 void expect_backward(const Problem& problem) {
   const std::vector<int64_t> rows = sample(problem.shape.q_rows);
   const int64_t stride = int64_t{problem.shape.heads} * problem.shape.dim_v;
-  const reference::Tensor d_out{problem.d_out.data(), DType::kF32, stride, problem.shape.dim_v};
+  const reference::Tensor d_out{problem.d_out_view().data, problem.shape.dtype, stride,
+                                problem.shape.dim_v};
   const std::vector<double> want = reference::query_gradients(oracle(problem), d_out, rows);
   const int dim = problem.shape.dim_qk;
   size_t at = 0;
@@ -166,7 +172,7 @@ void expect_backward(const Problem& problem) {
     for (const int64_t row : rows) {
       for (int64_t d = 0; d < dim; ++d, ++at) {
         const int64_t index = (head * problem.shape.q_rows + row) * dim + d;
-        expect_near(problem.dq[static_cast<size_t>(index)], want[at], 1e-3,
+        expect_near(problem.dq[static_cast<size_t>(index)], want[at], bound_of(problem, 1e-3),
                     "backward " + problem.name());
       }
     }

@@ -25,11 +25,12 @@ struct Problem {
                       int heads, int dim) const;
   cpu::ConstView q_view() const { return view(q, q16, shape.heads, shape.dim_qk); }
   cpu::ConstView k_view() const { return view(k, k16, shape.kv_heads, shape.dim_qk); }
+  cpu::ConstView d_out_view() const { return view(d_out, d_out16, shape.heads, shape.dim_v); }
   cpu::ConstView v_view() const { return view(v, v16, shape.kv_heads, shape.dim_v); }
 
   cpu::AttendShape shape;
   std::vector<float> q, k, v, d_out;
-  std::vector<uint16_t> q16, k16, v16;
+  std::vector<uint16_t> q16, k16, v16, d_out16;
   std::vector<cpu::KeySpan> spans;
 
   // Results: state, then dq, dk, dv.

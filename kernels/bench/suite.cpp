@@ -68,9 +68,16 @@ bool Suite::begin_group(const std::string& group) const {
   return true;
 }
 
-// About 20 ms of multiply-adds.
-Contender Suite::fma() const {
-  return {"fma", [this] { run_fma(fma_iterations_); }};
+Suite::Peak Suite::peak(DType dtype) const {
+  if (dtype == DType::kBF16 && cpu::uses_bf16_products()) {
+    return {{"bf16 products", [this] { run_bf16_products(iterations_); }}, bf16_flops_};
+  }
+  return {fma(), fma_flops_};
+}
+
+double Suite::Targets::of(DType dtype) const {
+  if (dtype == DType::kF32) return fp32;
+  return dtype == DType::kBF16 && cpu::uses_bf16_products() ? bf16 : 0.0;
 }
 
 Contender Suite::forward(Problem& problem) {
@@ -83,8 +90,7 @@ Contender Suite::forward(Problem& problem) {
 
 void Suite::limits() {
   say_("limits of this machine");
-  fma_iterations_ = 2'500'000;
-  fma_flops_ = run_fma(fma_iterations_);
+  fma_flops_ = run_fma(iterations_);
   std::vector<float> values(4096, -3.3F);
   std::vector<float> powers(4096);
   const int64_t exp_passes = 500;
@@ -93,9 +99,15 @@ void Suite::limits() {
                                               cpu::exp2_clamped(values.data(), 4096, powers.data());
                                             }
                                           }}});
-  const Summary peak = summarise(inverse(times.seconds[0]));
-  add("limit: fp32 multiply-add", times, peak, fma_flops_ * 1e-9, "GFLOP/s");
-  roofline_.compute = {"multiply-add", peak.median * fma_flops_ * 1e-9};
+  const Summary multiply_adds = summarise(inverse(times.seconds[0]));
+  add("limit: fp32 multiply-add", times, multiply_adds, fma_flops_ * 1e-9, "GFLOP/s");
+  roofline_.compute = {"multiply-add", multiply_adds.median * fma_flops_ * 1e-9};
+  if (cpu::uses_bf16_products()) {
+    bf16_flops_ = run_bf16_products(iterations_);
+    const auto products = timer_.time({peak(DType::kBF16).loop});
+    add("limit: products of bf16 pairs", products, summarise(inverse(products.seconds[0])),
+        bf16_flops_ * 1e-9, "GFLOP/s");
+  }
   add("limit: exp2 in cache", times, summarise(inverse(times.seconds[1])), 4096e-9 * exp_passes,
       "Gexp/s");
 
@@ -123,13 +135,14 @@ void Suite::limits() {
   }
 }
 
-void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, double target) {
+void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, Targets targets) {
   Problem problem(square(sized(rows), dim, dtype), causal);
   if (!begin_group("forward " + problem.name())) return;
   const Contender kernel = forward(problem);
+  const Peak limit = peak(dtype);
   kernel.run();
   expect_forward(problem);
-  const auto times = timer_.time({fma(), kernel});
+  const auto times = timer_.time({limit.loop, kernel});
   const double flops = problem.forward_flops();
   const Summary rate = summarise(inverse(times.seconds[1]));
   add("forward " + problem.name(), times, rate, flops * 1e-9, "GFLOP/s");
@@ -137,7 +150,8 @@ void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, dou
       {"forward " + problem.name(), flops / problem.bytes(), rate.median * flops * 1e-9});
   const Summary share = summarise_ratio(times.seconds[0], times.seconds[1]);
   const std::string name = fmt::format("forward {}, of peak", problem.name());
-  const double factor = 100.0 * flops / fma_flops_;
+  const double factor = 100.0 * flops / limit.flops;
+  const double target = targets.of(dtype);
   if (target > 0.0) {
     add(name, times, share, factor, "%", target);
   } else {
@@ -169,8 +183,8 @@ void Suite::peer_figures(bool causal, double target) {
       summarise_ratio(times.seconds[best], times.seconds[0]), 1.0, "x", target);
 }
 
-void Suite::backward_figures(bool causal, double target) {
-  Problem problem(square(sized(4096), 128), causal);
+void Suite::backward_figures(bool causal, DType dtype, Targets targets) {
+  Problem problem(square(sized(4096), 128, dtype), causal);
   if (!begin_group("backward " + problem.name())) return;
   problem.prepare_backward(workspace_);
   const Contender kernel = {"backward", [&] {
@@ -178,16 +192,18 @@ void Suite::backward_figures(bool causal, double target) {
                                                    problem.span_data(), problem.backward_output(),
                                                    workspace_);
                             }};
+  const Peak limit = peak(dtype);
   kernel.run();
   expect_backward(problem);
-  const auto times = timer_.time({fma(), kernel});
+  const auto times = timer_.time({limit.loop, kernel});
   const double flops = 2.5 * problem.forward_flops();
   const Summary rate = summarise(inverse(times.seconds[1]));
   add("backward " + problem.name(), times, rate, flops * 1e-9, "GFLOP/s");
   roofline_.points.push_back(
       {"backward " + problem.name(), flops / (2.0 * problem.bytes()), rate.median * flops * 1e-9});
   add(fmt::format("backward {}, of peak", problem.name()), times,
-      summarise_ratio(times.seconds[0], times.seconds[1]), 100.0 * flops / fma_flops_, "%", target);
+      summarise_ratio(times.seconds[0], times.seconds[1]), 100.0 * flops / limit.flops, "%",
+      targets.of(dtype));
 }
 
 // Eight query heads on one KV head against eight on eight: the shared tiles are packed once.
@@ -208,18 +224,21 @@ void Suite::group_figures() {
       summarise_ratio(times.seconds[2], times.seconds[1]), 1.0, "x");
 }
 
-void Suite::thread_figures() {
+void Suite::thread_figures(DType dtype, Targets targets) {
   const std::vector<int> cores = cpu::cores_of_machine();
   if (cores.size() < 2) return;
   cpu::ThreadTeam team(2, cores);
   cpu::ParallelKernels kernels(team, caches_);
   QuietProbe both(2, [&team](const std::function<void(int)>& work) { team.run(work); });
-  const auto limit = timer_.time(
-      {fma(), {"two", [&] { team.run([this](int) { run_fma(fma_iterations_); }); }}}, both);
-  add("limit: fp32 multiply-add, 2 threads over 1", limit,
-      summarise_ratio(limit.seconds[0], limit.seconds[1]), 2.0, "x");
+  if (dtype == DType::kF32) {
+    const auto limit = timer_.time(
+        {fma(), {"two", [&] { team.run([this](int) { run_fma(iterations_); }); }}}, both);
+    add("limit: fp32 multiply-add, 2 threads over 1", limit,
+        summarise_ratio(limit.seconds[0], limit.seconds[1]), 2.0, "x");
+  }
+  const double target = targets.of(dtype);
   for (const bool causal : {false, true}) {
-    Problem problem(square(sized(4096), 128), causal);
+    Problem problem(square(sized(4096), 128, dtype), causal);
     if (!begin_group("threads " + problem.name())) continue;
     const Contender forward_two = {"two", [&] {
                                      problem.reset();
@@ -242,9 +261,9 @@ void Suite::thread_figures() {
                                     }};
     const auto back = timer_.time({backward_one, backward_two}, both);
     add(fmt::format("forward {}, 2 threads over 1", problem.name()), ahead,
-        summarise_ratio(ahead.seconds[0], ahead.seconds[1]), 1.0, "x", 1.92);
+        summarise_ratio(ahead.seconds[0], ahead.seconds[1]), 1.0, "x", target);
     add(fmt::format("backward {}, 2 threads over 1", problem.name()), back,
-        summarise_ratio(back.seconds[0], back.seconds[1]), 1.0, "x", 1.92);
+        summarise_ratio(back.seconds[0], back.seconds[1]), 1.0, "x", target);
   }
 }
 
@@ -276,30 +295,44 @@ void Suite::ring_figures() {
   add("continuing over 16 blocks of 1024 keys, added time", times, ratio, 100.0, "%", 3.0, false);
 }
 
+// bf16 tensors in products of their own; without them only what widening them costs.
+void Suite::bf16_figures() {
+  forward_figures(128, 4096, false, DType::kBF16, {.bf16 = 78});
+  if (!cpu::uses_bf16_products()) return;
+  forward_figures(128, 4096, true, DType::kBF16, {.bf16 = 76});
+  forward_figures(64, 4096, false, DType::kBF16, {.bf16 = 73});
+  forward_figures(64, 4096, true, DType::kBF16, {.bf16 = 72});
+  forward_figures(128, 1024, false, DType::kBF16, {.bf16 = 75});
+  forward_figures(128, 1024, true, DType::kBF16, {.bf16 = 65});
+  backward_figures(false, DType::kBF16, {.bf16 = 60});
+  backward_figures(true, DType::kBF16, {.bf16 = 60});
+  thread_figures(DType::kBF16, {.bf16 = 1.9});
+}
+
 void Suite::run() {
   limits();
-  const std::string native = cpu::current_isa();
-  forward_figures(128, 4096, false, DType::kF32, 85);
-  forward_figures(128, 4096, true, DType::kF32, 83);
-  forward_figures(64, 4096, false, DType::kF32, 82);
-  forward_figures(64, 4096, true, DType::kF32, 80);
-  forward_figures(128, 1024, false, DType::kF32, 82);
-  forward_figures(128, 1024, true, DType::kF32, 76);
-  forward_figures(128, 4096, false, DType::kBF16, 0);
-  forward_figures(128, 4096, false, DType::kF16, 0);
+  forward_figures(128, 4096, false, DType::kF32, {.fp32 = 85});
+  forward_figures(128, 4096, true, DType::kF32, {.fp32 = 83});
+  forward_figures(64, 4096, false, DType::kF32, {.fp32 = 82});
+  forward_figures(64, 4096, true, DType::kF32, {.fp32 = 80});
+  forward_figures(128, 1024, false, DType::kF32, {.fp32 = 82});
+  forward_figures(128, 1024, true, DType::kF32, {.fp32 = 76});
+  forward_figures(128, 4096, false, DType::kF16, {});
+  bf16_figures();
   peer_figures(false, 1.05);
   peer_figures(true, 1.10);
-  backward_figures(false, 70);
-  backward_figures(true, 70);
+  backward_figures(false, DType::kF32, {.fp32 = 70});
+  backward_figures(true, DType::kF32, {.fp32 = 70});
   group_figures();
-  thread_figures();
+  thread_figures(DType::kF32, {.fp32 = 1.92});
   ring_figures();
   const std::vector<std::string> isas = cpu::runnable_isas();
-  if (native != "AVX2" && std::find(isas.begin(), isas.end(), "AVX2") != isas.end()) {
+  if (!isas.front().starts_with("AVX2") &&
+      std::find(isas.begin(), isas.end(), "AVX2") != isas.end()) {
     cpu::force_isa("AVX2");
-    fma_flops_ = run_fma(fma_iterations_);
+    fma_flops_ = run_fma(iterations_);
     const size_t before = figures_.size();
-    forward_figures(128, 4096, false, DType::kF32, 80);
+    forward_figures(128, 4096, false, DType::kF32, {.fp32 = 80});
     if (figures_.size() > before) figures_.back().name += " (AVX2 forced)";
     cpu::force_isa("");
   }
