@@ -106,7 +106,7 @@ void load_lane_scalars(const Unit& u, int t, int i, const RowPlace& place) {
   const int64_t lane = int64_t{t} * kTileRows + i;
   const int64_t stat = place.row * args.in.stats.token + place.head * args.in.stats.head;
   const float lse = args.in.lse[stat];
-  const KeySpan span = span_of(args.shape, args.spans, u.at.tiles[t].first + i);
+  const KeySpan span = span_of(args.shape, args.spans, place.row);
   const bool empty = lse == kNegInf;  // no weight anywhere, whatever the span says
   u.at.before[lane] = empty ? 0 : span.begin - 1;
   u.at.end[lane] = empty ? 0 : span.end;
@@ -155,12 +155,13 @@ void load_tile(const Unit& u, int t) {
   const RowTile& tile = u.at.tiles[t];
   const int64_t lane = int64_t{t} * kTileRows;
   RowPlace places[kTileRows];
-  for (int i = 0; i < kTileRows; ++i) {
+  RowPlace place = place_of(shape, u.unit.rows.kv_head, tile.first);
+  for (int i = 0; i < kTileRows; ++i, place = place.next(shape)) {
     u.at.before[lane + i] = u.at.end[lane + i] = 0;
     u.at.shift[lane + i] = u.at.delta[lane + i] = 0.0F;
     if (i >= tile.rows) continue;
-    places[i] = place_of(shape, u.unit.rows.kv_head, tile.first + i);
-    load_lane_scalars(u, t, i, places[i]);
+    places[i] = place;
+    load_lane_scalars(u, t, i, place);
   }
   const auto stored = [&](const ConstView& view, int dim) {
     return [&, dim](int i) {
@@ -184,10 +185,9 @@ void store_tile(const Unit& u, int t) {
   const AttendShape& shape = u.args.shape;
   const RowTile& tile = u.at.tiles[t];
   float* rows[kTileRows];
-  for (int i = 0; i < kTileRows; ++i) {
-    rows[i] = u.at.junk;
-    if (i >= tile.rows) continue;
-    rows[i] = query_sums(u.args.out, place_of(shape, u.unit.rows.kv_head, tile.first + i));
+  RowPlace place = place_of(shape, u.unit.rows.kv_head, tile.first);
+  for (int i = 0; i < kTileRows; ++i, place = place.next(shape)) {
+    rows[i] = i < tile.rows ? query_sums(u.args.out, place) : u.at.junk;
   }
   unpack_transposed(u.at.dq + int64_t{t} * kTileRows * u.dim_qk_panels, kTileRows,
                     static_cast<int>(round_up(tile.rows, 4)), shape.dim_qk, rows);

@@ -102,15 +102,15 @@ void load_tile(const Pass& pass, int t) {
   tile.fresh = true;
   const float* q_rows[kTileRows];
   const float* u_rows[kTileRows];
-  for (int i = 0; i < kTileRows; ++i) {
+  RowPlace place = place_of(shape, pass.kv_head, tile.first);
+  for (int i = 0; i < kTileRows; ++i, place = place.next(shape)) {
     const int64_t lane = int64_t{t} * kTileRows + i;
     q_rows[i] = u_rows[i] = at.junk;
     at.before[lane] = at.end[lane] = 0;
     at.m[lane] = kNegInf;
     at.l[lane] = 0.0F;
     if (i >= tile.rows) continue;
-    const RowPlace place = place_of(shape, pass.kv_head, tile.first + i);
-    const KeySpan span = span_of(shape, args.spans, tile.first + i);
+    const KeySpan span = span_of(shape, args.spans, place.row);
     at.before[lane] = span.begin - 1;
     at.end[lane] = span.end;
     at.m[lane] = args.state.m[place.index];
@@ -139,11 +139,11 @@ void store_tile(const Pass& pass, int t) {
   const Scratch& at = pass.at;
   const RowTile& tile = at.tiles[t];
   float* u_rows[kTileRows];
-  for (int i = 0; i < kTileRows; ++i) {
+  RowPlace place = place_of(shape, pass.kv_head, tile.first);
+  for (int i = 0; i < kTileRows; ++i, place = place.next(shape)) {
     u_rows[i] = at.junk;
     if (i >= tile.rows) continue;
     const int64_t lane = int64_t{t} * kTileRows + i;
-    const RowPlace place = place_of(shape, pass.kv_head, tile.first + i);
     args.state.m[place.index] = at.m[lane];
     args.state.l[place.index] = at.l[lane];
     u_rows[i] = args.state.u + place.index * shape.dim_v;

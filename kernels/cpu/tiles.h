@@ -25,9 +25,10 @@ struct TileKeys {
   bool empty() const { return lo >= hi; }
 };
 
-inline KeySpan span_of(const AttendShape& shape, const KeySpan* spans, int64_t stacked_row) {
+// The keys that row `row` of a head sees.
+inline KeySpan span_of(const AttendShape& shape, const KeySpan* spans, int64_t row) {
   if (spans == nullptr) return {0, static_cast<int32_t>(shape.kv_rows)};
-  return spans[stacked_row % shape.q_rows];
+  return spans[row];
 }
 
 // Where a stacked row lies: its query head, its row there, and both as one index (head, row).
@@ -35,6 +36,12 @@ struct RowPlace {
   int64_t head = 0;
   int64_t row = 0;
   int64_t index = 0;
+
+  // The place of the stacked row after this one.
+  RowPlace next(const AttendShape& shape) const {
+    const bool last = row + 1 == shape.q_rows;
+    return {head + (last ? 1 : 0), last ? 0 : row + 1, index + 1};
+  }
 };
 
 inline RowPlace place_of(const AttendShape& shape, int kv_head, int64_t stacked_row) {
@@ -55,7 +62,8 @@ inline RowTile make_tile(const AttendShape& shape, const KeySpan* spans, int64_t
   tile.rows = static_cast<int>(rows);
   tile.hull_begin = INT32_MAX;
   tile.core_end = INT32_MAX;
-  for (int64_t row = first; row < first + rows; ++row) {
+  int64_t row = first % shape.q_rows;
+  for (int i = 0; i < tile.rows; ++i, row = row + 1 == shape.q_rows ? 0 : row + 1) {
     const KeySpan span = span_of(shape, spans, row);
     tile.core_begin = std::max(tile.core_begin, span.begin);
     tile.core_end = std::min(tile.core_end, span.end);
