@@ -237,8 +237,13 @@ void Suite::thread_figures(DType dtype, Targets targets) {
         summarise_ratio(limit.seconds[0], limit.seconds[1]), 2.0, "x");
   }
   const double target = targets.of(dtype);
-  for (const bool causal : {false, true}) {
-    Problem problem(square(sized(4096), 128, dtype), causal);
+  const struct {
+    int64_t rows;
+    int heads;
+    bool causal;
+  } cases[] = {{4096, 1, false}, {4096, 1, true}, {2048, 4, false}, {2048, 4, true}};
+  for (const auto& c : cases) {
+    Problem problem(square(sized(c.rows), 128, dtype, c.heads, c.heads), c.causal);
     if (!begin_group("threads " + problem.name())) continue;
     const Contender forward_two = {"two", [&] {
                                      problem.reset();

@@ -23,7 +23,7 @@ namespace {
 constexpr int kGroupRows = 96;
 constexpr int kGroupTiles = kGroupRows / kTileRows;
 // Keys per block: P and dS of a group and the panels of K and V stay in the second cache.
-constexpr int kBlockKeys = 192;
+constexpr int kBlockKeys = static_cast<int>(kUnitKeyStep);
 static_assert(kGroupRows % kTileRows == 0 && kBlockKeys % kOuterRows == 0);
 static_assert(kBlockKeys % kPanel == 0 && kUnitKeys % kBlockKeys == 0);
 

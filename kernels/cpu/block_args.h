@@ -55,6 +55,8 @@ struct BackwardUnit {
 };
 inline constexpr int64_t kUnitRows = 576;
 inline constexpr int64_t kUnitKeys = 384;
+// Keys whose sums over queries are made at once; units begin at multiples of it.
+inline constexpr int64_t kUnitKeyStep = 192;
 
 void attend_backward_unit(const BackwardArgs& args, const BackwardUnit& unit, Workspace& workspace);
 

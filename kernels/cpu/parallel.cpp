@@ -84,6 +84,26 @@ void ParallelKernels::attend(const AttendShape& shape, ConstView q, ConstView k,
   });
 }
 
+// Cuts the keys into units, the same for every head, and lists them so that neighbours in the list
+// belong to different heads, which wait for nothing of each other. Units are long, which packs the
+// rows less often, but short at the end, so that the members finish together, and at the start
+// where members share a head: the second waits for the first's rows.
+void ParallelKernels::plan_units(const AttendShape& shape) {
+  units_.clear();
+  const int64_t heads = shape.kv_heads;
+  for (int64_t begin = 0; begin < shape.kv_rows;) {
+    const int64_t left = (shape.kv_rows - begin) * heads;
+    int64_t keys = left / (2 * team_.size()) / kUnitKeyStep * kUnitKeyStep;
+    if (begin == 0 && heads < team_.size()) keys = kUnitKeyStep;
+    keys = std::min(std::clamp(keys, kUnitKeyStep, kUnitKeys), shape.kv_rows - begin);
+    for (int head = 0; head < shape.kv_heads; ++head) {
+      const int64_t before = begin == 0 ? -1 : static_cast<int64_t>(units_.size()) - heads;
+      units_.push_back({head, begin, begin + keys, before});
+    }
+    begin += keys;
+  }
+}
+
 // Members take the key units of all heads in order. Within a head, unit (keys i, rows j) waits for
 // (i - 1, j), so dQ of every row is summed in the order of the keys; a member does the rows of its
 // key unit in order, so dK and dV are too. The lowest unit taken never waits: no deadlock.
@@ -93,8 +113,8 @@ void ParallelKernels::attend_backward(const AttendShape& shape, const BackwardIn
   if (shape.q_rows == 0 || shape.kv_rows == 0) return;
   const BackwardArgs args = backward_args(shape, input, spans, output);
   const int64_t rows = stacked_rows(shape);
-  const int64_t key_units = divide_up(shape.kv_rows, kUnitKeys);
-  const int64_t units = key_units * shape.kv_heads;
+  plan_units(shape);
+  const auto units = static_cast<int64_t>(units_.size());
   if (static_cast<int64_t>(progress_.size()) < units) {
     progress_ = std::vector<std::atomic<int>>(static_cast<size_t>(units));
   }
@@ -108,17 +128,15 @@ void ParallelKernels::attend_backward(const AttendShape& shape, const BackwardIn
     Workspace& workspace = *workspaces_[static_cast<size_t>(member)];
     for (int64_t i = next++; i < units; i = next++) {
       const auto at = static_cast<size_t>(i);
-      const int64_t key = i % key_units * kUnitKeys;
+      const KeyUnit& unit = units_[at];
       for (int64_t row = 0; row < rows; row += kUnitRows) {
         const int done = static_cast<int>(row / kUnitRows) + 1;
-        if (key > 0) {
-          for (int seen = progress_[at - 1]; seen < done; seen = progress_[at - 1]) {
-            progress_[at - 1].wait(seen);
-          }
+        if (unit.before >= 0) {
+          const std::atomic<int>& before = progress_[static_cast<size_t>(unit.before)];
+          for (int seen = before; seen < done; seen = before) before.wait(seen);
         }
-        const RowRange range{static_cast<int>(i / key_units), row, std::min(row + kUnitRows, rows)};
-        attend_backward_unit(args, {range, key, std::min(key + kUnitKeys, shape.kv_rows)},
-                             workspace);
+        const RowRange range{unit.kv_head, row, std::min(row + kUnitRows, rows)};
+        attend_backward_unit(args, {range, unit.begin, unit.end}, workspace);
         progress_[at] = done;
         progress_[at].notify_all();
       }

@@ -29,13 +29,22 @@ class ParallelKernels {
                        BackwardOutput output);
 
  private:
+  // Keys [begin, end) of a head, all rows against which one member does.
+  struct KeyUnit {
+    int kv_head = 0;
+    int64_t begin = 0, end = 0;
+    int64_t before = -1;  // the unit of the keys before, whose rows must be done first
+  };
+
   void plan_pieces(const AttendShape& shape, const KeySpan* spans);
+  void plan_units(const AttendShape& shape);
 
   ThreadTeam& team_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;
   std::vector<int64_t> cost_;    // (q_rows + 1) pairs of the rows before each row
   std::vector<int64_t> pieces_;  // ascending bounds, as kv_head * stacked rows + stacked row
-  std::vector<std::atomic<int>> progress_;
+  std::vector<KeyUnit> units_;
+  std::vector<std::atomic<int>> progress_;  // (unit) row units done
 };
 
 }  // namespace ring::cpu
