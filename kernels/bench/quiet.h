@@ -21,7 +21,7 @@ class QuietProbe {
   // Some 0.3 ms of work; the ratio on the slowest core.
   double measure();
 
-  // Whether `ratio` is that of a quiet core, as far as `best`, the least ever seen, tells.
+  // Whether `ratio` is that of a quiet core, where `best` is what one gives.
   static bool is_quiet(double ratio, double best) { return ratio <= 1.1 * best; }
 
  private:

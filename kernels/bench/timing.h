@@ -42,7 +42,7 @@ class Timer {
 
   int rounds_;
   QuietProbe one_core_;
-  double best_ratio_ = 1e9;
+  std::vector<double> ratios_;  // of every probe, ascending
 };
 
 struct Summary {
