@@ -10,7 +10,7 @@ namespace {
 
 // Pieces per member: enough that one slow core gives work away, as long as a piece has so many
 // rows that packing K and V for it costs little.
-constexpr int64_t kPiecesPerMember = 4;
+constexpr int64_t kPiecesPerMember = 2;
 constexpr int64_t kRowsPerPiece = 1024;
 // What a row costs besides its keys, in keys: packing it and moving its state.
 constexpr int64_t kRowOverheadKeys = 16;
