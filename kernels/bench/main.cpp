@@ -96,7 +96,7 @@ void write_file(const std::string& path, const std::string& text) {
 
 std::string peer_names() {
   std::string names;
-  for (const ring::bench::Peer& peer : ring::bench::peers()) {
+  for (const ring::bench::Peer& peer : ring::bench::peers(ring::DType::kF32)) {
     if (names.find(peer.name) == std::string::npos)
       names += (names.empty() ? "" : ", ") + peer.name;
   }

@@ -159,9 +159,9 @@ void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, Tar
   }
 }
 
-void Suite::peer_figures(bool causal, double target) {
-  Problem problem(square(sized(4096), 128), causal);
-  const std::vector<Peer> chains = peers();
+void Suite::peer_figures(bool causal, DType dtype, Targets targets) {
+  Problem problem(square(sized(4096), 128, dtype), causal);
+  const std::vector<Peer> chains = peers(dtype);
   if (chains.empty() || !begin_group("peers " + problem.name())) return;
   std::vector<float> out(problem.u.size());
   std::vector<Contender> contenders = {forward(problem)};
@@ -180,7 +180,7 @@ void Suite::peer_figures(bool causal, double target) {
     if (summarise(times.seconds[i]).median < summarise(times.seconds[best]).median) best = i;
   }
   add(fmt::format("forward {} over best peer", problem.name()), times,
-      summarise_ratio(times.seconds[best], times.seconds[0]), 1.0, "x", target);
+      summarise_ratio(times.seconds[best], times.seconds[0]), 1.0, "x", targets.of(dtype));
 }
 
 void Suite::backward_figures(bool causal, DType dtype, Targets targets) {
@@ -309,6 +309,8 @@ void Suite::bf16_figures() {
   forward_figures(64, 4096, true, DType::kBF16, {.bf16 = 72});
   forward_figures(128, 1024, false, DType::kBF16, {.bf16 = 75});
   forward_figures(128, 1024, true, DType::kBF16, {.bf16 = 65});
+  peer_figures(false, DType::kBF16, {.bf16 = 1.10});
+  peer_figures(true, DType::kBF16, {.bf16 = 1.12});
   backward_figures(false, DType::kBF16, {.bf16 = 60});
   backward_figures(true, DType::kBF16, {.bf16 = 60});
   thread_figures(DType::kBF16, {.bf16 = 1.9});
@@ -324,8 +326,8 @@ void Suite::run() {
   forward_figures(128, 1024, true, DType::kF32, {.fp32 = 76});
   forward_figures(128, 4096, false, DType::kF16, {});
   bf16_figures();
-  peer_figures(false, 1.05);
-  peer_figures(true, 1.10);
+  peer_figures(false, DType::kF32, {.fp32 = 1.05});
+  peer_figures(true, DType::kF32, {.fp32 = 1.10});
   backward_figures(false, DType::kF32, {.fp32 = 70});
   backward_figures(true, DType::kF32, {.fp32 = 70});
   group_figures();

@@ -48,7 +48,7 @@ class Suite {
   Contender forward(Problem& problem);
   void limits();
   void forward_figures(int dim, int64_t rows, bool causal, DType dtype, Targets targets);
-  void peer_figures(bool causal, double target);
+  void peer_figures(bool causal, DType dtype, Targets targets);
   void backward_figures(bool causal, DType dtype, Targets targets);
   void group_figures();
   void thread_figures(DType dtype, Targets targets);
