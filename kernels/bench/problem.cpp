@@ -57,8 +57,7 @@ std::vector<int64_t> sample(int64_t rows) { return {0, rows / 3, rows - 1}; }
 
 // fp32 arithmetic, or products with rounded weights.
 double bound_of(const Problem& problem, double fp32) {
-  const bool pairs = problem.shape.dtype == DType::kBF16 && cpu::uses_bf16_products();
-  return pairs ? 40.0 * fp32 : fp32;
+  return cpu::uses_bf16_products(problem.shape.dtype) ? 40.0 * fp32 : fp32;
 }
 
 void expect_near(double have, double want, double bound, const std::string& who) {

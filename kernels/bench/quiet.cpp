@@ -1,19 +1,19 @@
 #include "kernels/bench/quiet.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "kernels/bench/peaks.h"
 #include "kernels/cpu/vector_math.h"
+#include "kernels/recorder.h"
 
 namespace ring::bench {
 namespace {
 
 template <class F>
 double seconds_of(F work) {
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t start_ns = now_ns();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_since(start_ns);
 }
 
 double ratio_on_this_core() {

@@ -57,7 +57,7 @@ void Suite::add(const std::string& name, const Timing& timing, const Summary& su
 void Suite::add(const std::string& name, const Timing& timing, const Summary& summary,
                 double factor, const std::string& unit, double target, bool at_least) {
   add(name, timing, summary, factor, unit);
-  if (quick_) return;  // the targets are for the full sizes
+  if (quick_ || target <= 0.0) return;  // the targets are for the full sizes
   figures_.back().target = target;
   figures_.back().at_least = at_least;
 }
@@ -69,7 +69,7 @@ bool Suite::begin_group(const std::string& group) const {
 }
 
 Suite::Peak Suite::peak(DType dtype) const {
-  if (dtype == DType::kBF16 && cpu::uses_bf16_products()) {
+  if (cpu::uses_bf16_products(dtype)) {
     return {{"bf16 products", [this] { run_bf16_products(iterations_); }}, bf16_flops_};
   }
   return {fma(), fma_flops_};
@@ -77,7 +77,7 @@ Suite::Peak Suite::peak(DType dtype) const {
 
 double Suite::Targets::of(DType dtype) const {
   if (dtype == DType::kF32) return fp32;
-  return dtype == DType::kBF16 && cpu::uses_bf16_products() ? bf16 : 0.0;
+  return cpu::uses_bf16_products(dtype) ? bf16 : 0.0;
 }
 
 Contender Suite::forward(Problem& problem) {
@@ -151,12 +151,7 @@ void Suite::forward_figures(int dim, int64_t rows, bool causal, DType dtype, Tar
   const Summary share = summarise_ratio(times.seconds[0], times.seconds[1]);
   const std::string name = fmt::format("forward {}, of peak", problem.name());
   const double factor = 100.0 * flops / limit.flops;
-  const double target = targets.of(dtype);
-  if (target > 0.0) {
-    add(name, times, share, factor, "%", target);
-  } else {
-    add(name, times, share, factor, "%");
-  }
+  add(name, times, share, factor, "%", targets.of(dtype));
 }
 
 void Suite::peer_figures(bool causal, DType dtype, Targets targets) {

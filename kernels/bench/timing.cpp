@@ -3,10 +3,10 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
+
+#include "kernels/recorder.h"
 
 namespace ring::bench {
-
 namespace {
 
 constexpr int kFewestQuiet = 7;
@@ -15,13 +15,12 @@ constexpr double kSlotSeconds = 0.02;
 constexpr double kPatienceSeconds = 30.0;
 
 double seconds_of(const Contender& contender, int calls) {
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t start_ns = now_ns();
   for (int call = 0; call < calls; ++call) {
     contender.run();
     benchmark::ClobberMemory();
   }
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  return taken.count() / calls;
+  return seconds_since(start_ns) / calls;
 }
 
 }  // namespace
@@ -56,10 +55,9 @@ Timing Timer::time(const std::vector<Contender>& contenders, QuietProbe& probe) 
   all.seconds.resize(contenders.size());
   calm.seconds.resize(contenders.size());
   int found = 0;
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t start_ns = now_ns();
   const auto patient = [&] {
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-    return all.rounds < rounds_ || waited.count() < kPatienceSeconds;
+    return all.rounds < rounds_ || seconds_since(start_ns) < kPatienceSeconds;
   };
   while (found < rounds_ && patient()) {
     std::vector<Run> runs;

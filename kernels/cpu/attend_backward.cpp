@@ -194,8 +194,8 @@ void run_unit(const BackwardArgs& args, const BackwardUnit& unit, Workspace& wor
          .unit = unit,
          .tiles = 0,
          .depth = kDepth,
-         .qk_steps = (shape.dim_qk + kDepth - 1) / kDepth,
-         .v_steps = (shape.dim_v + kDepth - 1) / kDepth,
+         .qk_steps = steps_of(shape.dim_qk, kDepth),
+         .v_steps = steps_of(shape.dim_v, kDepth),
          .dim_qk_panels = static_cast<int>(round_up(shape.dim_qk, kPanel)),
          .dim_qk_outer = static_cast<int>(round_up(shape.dim_qk, kOuterWidth)),
          .dim_v_outer = static_cast<int>(round_up(shape.dim_v, kOuterWidth)),
@@ -247,8 +247,8 @@ void BackwardRowsInPairs(const BackwardArgs& args, const BackwardUnit& unit, Wor
 void RowDots(const AttendShape& shape, ConstView out, ConstView d_out, int64_t head, float* delta,
              int64_t stride) {
   const Df df;
-  const HeadRows a_rows = head_rows(shape, out, head, shape.dim_v);
-  const HeadRows b_rows = head_rows(shape, d_out, head, shape.dim_v);
+  const HeadRows a_rows = head_rows(shape, out, head, shape.dim_v, 1);
+  const HeadRows b_rows = head_rows(shape, d_out, head, shape.dim_v, 1);
   float a_scratch[kMaxHeadDim];
   float b_scratch[kMaxHeadDim];
   for (int64_t row = 0; row < shape.q_rows; ++row) {
@@ -277,7 +277,7 @@ HWY_EXPORT(RowDots);
 
 void attend_backward_unit(const BackwardArgs& args, const BackwardUnit& unit,
                           Workspace& workspace) {
-  if (args.shape.dtype == DType::kBF16 && uses_bf16_products()) {
+  if (uses_bf16_products(args.shape.dtype)) {
     HWY_DYNAMIC_DISPATCH(BackwardRowsInPairs)(args, unit, workspace);
   } else {
     HWY_DYNAMIC_DISPATCH(BackwardRows)(args, unit, workspace);

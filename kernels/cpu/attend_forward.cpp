@@ -215,17 +215,16 @@ template <class Products>
 void run_pass(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
   const AttendShape& shape = args.shape;
   const bool negative = shape.scale < 0.0F;
-  Pass pass{
-      .args = args,
-      .kv_head = rows.kv_head,
-      .tiles = 0,
-      .depth = Products::kDepth,
-      .qk_steps = static_cast<int>(round_up(shape.dim_qk, Products::kDepth)) / Products::kDepth,
-      .block = key_block(shape.dim_qk, shape.dim_v),
-      .dim_v_pad = static_cast<int>(round_up(shape.dim_v, kPanel)),
-      .scale = shape.scale == 0.0F ? 1.0F : std::fabs(shape.scale),
-      .sign = shape.scale == 0.0F ? 0.0F : (negative ? -1.0F : 1.0F),
-      .at = {}};
+  Pass pass{.args = args,
+            .kv_head = rows.kv_head,
+            .tiles = 0,
+            .depth = Products::kDepth,
+            .qk_steps = steps_of(shape.dim_qk, Products::kDepth),
+            .block = key_block(shape.dim_qk, shape.dim_v),
+            .dim_v_pad = static_cast<int>(round_up(shape.dim_v, kPanel)),
+            .scale = shape.scale == 0.0F ? 1.0F : std::fabs(shape.scale),
+            .sign = shape.scale == 0.0F ? 0.0F : (negative ? -1.0F : 1.0F),
+            .at = {}};
   const int64_t most = most_tiles(shape, rows.end - rows.begin, kTileRows);
   pass.at = carve(workspace.reserve(carve(nullptr, pass, most).bytes), pass, most);
   std::memset(pass.at.junk, 0, sizeof(float) * (kMaxHeadDim + kPanel));
@@ -246,8 +245,6 @@ void run_pass(const ForwardArgs& args, const RowRange& rows, Workspace& workspac
   }
 }
 
-}  // namespace
-
 template <class Products>
 void attend_in_passes(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
   const int64_t step = rows_per_pass(args.shape, workspace.caches());
@@ -255,6 +252,8 @@ void attend_in_passes(const ForwardArgs& args, const RowRange& rows, Workspace& 
     run_pass<Products>(args, {rows.kv_head, begin, std::min(begin + step, rows.end)}, workspace);
   }
 }
+
+}  // namespace
 
 void AttendRows(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
   attend_in_passes<FloatProducts>(args, rows, workspace);
@@ -275,7 +274,7 @@ HWY_EXPORT(AttendRows);
 HWY_EXPORT(AttendRowsInPairs);
 
 void attend_rows(const ForwardArgs& args, const RowRange& rows, Workspace& workspace) {
-  if (args.shape.dtype == DType::kBF16 && uses_bf16_products()) {
+  if (uses_bf16_products(args.shape.dtype)) {
     HWY_DYNAMIC_DISPATCH(AttendRowsInPairs)(args, rows, workspace);
   } else {
     HWY_DYNAMIC_DISPATCH(AttendRows)(args, rows, workspace);

@@ -96,11 +96,6 @@ Scratch carve(std::byte* base, const Unit& u, int64_t tiles) {
   return s;
 }
 
-HeadRows head_rows(const AttendShape& shape, const ConstView& view, int64_t head, int dim,
-                   int depth = 1) {
-  return {shape.dtype, view.data, view.token_stride, head * view.head_stride, dim, depth};
-}
-
 void load_lane_scalars(const Unit& u, int t, int i, const RowPlace& place) {
   const BackwardArgs& args = u.args;
   const int64_t lane = int64_t{t} * kTileRows + i;
@@ -200,15 +195,10 @@ void load_block(const Unit& u, int64_t first, int keys) {
   const int kv_head = u.unit.rows.kv_head;
   const HeadRows k = head_rows(shape, args.in.k, kv_head, shape.dim_qk, u.depth);
   const HeadRows v = head_rows(shape, args.in.v, kv_head, shape.dim_v, u.depth);
-  const auto padded = static_cast<int>(round_up(keys, kPanel));
   pack_row_panels(k, first, keys, kPanel, u.at.zeros, u.at.rows, u.at.k_rows);
   pack_row_panels(v, first, keys, kPanel, u.at.zeros, u.at.rows, u.at.v_rows);
-  if (u.depth == 2) {
-    pack_pair_dim_panels(k, first, keys, padded, kPanel, u.key_stride(), u.at.rows, u.at.k_dims);
-  } else {
-    pack_dim_panels(k, first, keys, padded, kPanel, u.key_stride(), u.at.zeros, u.at.rows,
-                    u.at.k_dims);
-  }
+  pack_dim_panels(k, first, keys, static_cast<int>(round_up(keys, kPanel)), kPanel, u.key_stride(),
+                  u.at.zeros, u.at.rows, u.at.k_dims);
   std::memset(u.at.dk, 0, sizeof(float) * static_cast<size_t>(kBlockKeys * u.dim_qk_outer));
   std::memset(u.at.dv, 0, sizeof(float) * static_cast<size_t>(kBlockKeys * u.dim_v_outer));
 }

@@ -76,12 +76,6 @@ Scratch carve(std::byte* base, const Pass& pass, int64_t tiles) {
   return s;
 }
 
-// Rows of one head of a tensor of the call.
-HeadRows head_rows(const Pass& pass, const ConstView& view, int64_t head, int dim) {
-  return {pass.args.shape.dtype,   view.data, view.token_stride,
-          head * view.head_stride, dim,       pass.depth};
-}
-
 // q_tile *= sign, which is 1, -1 or 0.
 void apply_sign(const Pass& pass, float* q_tile) {
   const int64_t count = int64_t{pass.qk_steps} * kTileRows;
@@ -117,7 +111,7 @@ void load_tile(const Pass& pass, int t) {
     at.l[lane] = args.state.l[place.index];
     tile.fresh = tile.fresh && at.l[lane] == 0.0F;
     u_rows[i] = args.state.u + place.index * shape.dim_v;
-    const HeadRows q = head_rows(pass, args.q, place.head, shape.dim_qk);
+    const HeadRows q = head_rows(shape, args.q, place.head, shape.dim_qk, pass.depth);
     q.touch_rows(place.row, place.row + 1);
     q_rows[i] = q.row(place.row, at.rows + int64_t{i} * kMaxHeadDim);
   }
@@ -157,15 +151,11 @@ void store_tile(const Pass& pass, int t) {
 void pack_block(const Pass& pass, int64_t first, int keys) {
   const AttendShape& shape = pass.args.shape;
   const Scratch& at = pass.at;
-  const HeadRows k = head_rows(pass, pass.args.k, pass.kv_head, shape.dim_qk);
-  const HeadRows v = head_rows(pass, pass.args.v, pass.kv_head, shape.dim_v);
-  const auto padded = static_cast<int>(round_up(keys, kPanel));
+  const HeadRows k = head_rows(shape, pass.args.k, pass.kv_head, shape.dim_qk, pass.depth);
+  const HeadRows v = head_rows(shape, pass.args.v, pass.kv_head, shape.dim_v, pass.depth);
   pack_row_panels(k, first, keys, kPanel, at.junk, at.rows, at.k);
-  if (pass.depth == 2) {
-    pack_pair_dim_panels(v, first, keys, padded, kPanel, pass.v_stride(), at.rows, at.v);
-  } else {
-    pack_dim_panels(v, first, keys, padded, kPanel, pass.v_stride(), at.junk, at.rows, at.v);
-  }
+  pack_dim_panels(v, first, keys, static_cast<int>(round_up(keys, kPanel)), kPanel, pass.v_stride(),
+                  at.junk, at.rows, at.v);
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ bool cpu_has_bf16_products() {
 #endif
 }
 
+bool has_native_pairs(int64_t target) { return is_avx512(target) && cpu_has_bf16_products(); }
+
 // What force_isa has chosen: nothing, or one ISA with or without bf16 products.
 enum class Choice { kNone, kWithPairs, kWithoutPairs };
 Choice g_choice = Choice::kNone;
@@ -47,7 +49,7 @@ int64_t best_target() { return hwy::SupportedAndGeneratedTargets().front(); }
 
 bool uses_bf16_products() {
   if (g_choice != Choice::kNone) return g_choice == Choice::kWithPairs;
-  static const bool kNative = is_avx512(best_target()) && cpu_has_bf16_products();
+  static const bool kNative = has_native_pairs(best_target());
   return kNative;
 }
 
@@ -55,8 +57,8 @@ std::vector<std::string> runnable_isas() {
   std::vector<std::string> names;
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     const std::string name = hwy::TargetName(target);
-    const bool pairs = g_choice == Choice::kNone ? is_avx512(target) && cpu_has_bf16_products()
-                                                 : g_choice == Choice::kWithPairs;
+    const bool pairs =
+        g_choice == Choice::kNone ? has_native_pairs(target) : g_choice == Choice::kWithPairs;
     if (pairs) names.push_back(name + std::string(kPairs));
     if (g_choice != Choice::kWithPairs) names.push_back(name);
   }
@@ -81,7 +83,7 @@ void force_isa(std::string_view isa) {
     const bool pairs = isa.ends_with(kPairs);
     const int64_t target = find_isa(pairs ? isa.substr(0, isa.size() - kPairs.size()) : isa,
                                     hwy::SupportedTargets() & HWY_TARGETS);
-    if (target == 0 || (pairs && is_avx512(target) && !cpu_has_bf16_products())) {
+    if (target == 0 || (pairs && is_avx512(target) && !has_native_pairs(target))) {
       throw Error(ErrorKind::kUnavailable, fmt::format("no kernels for '{}' on this CPU", isa),
                   fmt::format("runnable here: {}", fmt::join(names, ", ")));
     }

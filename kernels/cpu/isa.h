@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/dtype.h"
+
 namespace ring::cpu {
 
 // Names as Highway prints them ("AVX3", "AVX2", "SSE4", "SCALAR"), best first. One that ends in
@@ -15,8 +17,11 @@ std::vector<std::string> runnable_isas();
 // The one that the next kernel call uses.
 std::string current_isa();
 
-// Whether that one multiplies bf16 tensors in bf16.
+// Whether that one multiplies bf16 tensors in bf16, and whether tensors of `dtype` so.
 bool uses_bf16_products();
+inline bool uses_bf16_products(DType dtype) {
+  return dtype == DType::kBF16 && uses_bf16_products();
+}
 
 // Restricts every later kernel call of the process to `isa`; "" lifts it. Throws
 // Error(kUnavailable) naming the runnable ones. For tests and benchmarks: not while kernels run.

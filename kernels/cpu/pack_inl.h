@@ -175,6 +175,9 @@ HWY_INLINE const float* row_as_pairs(const void* src, int dim, float* scratch) {
   return scratch;
 }
 
+// Steps of a product over `count` elements, `depth` at a step.
+constexpr int steps_of(int count, int depth) { return (count + depth - 1) / depth; }
+
 // Rows of one head of a stored tensor.
 struct HeadRows {
   DType dtype;
@@ -188,7 +191,7 @@ struct HeadRows {
     return static_cast<const char*>(data) + (base + index * stride) * size_bytes(dtype);
   }
   // Steps of a product over a row: fp32 numbers or pairs.
-  int steps() const { return (dim + depth - 1) / depth; }
+  int steps() const { return steps_of(dim, depth); }
   const float* row(int64_t index, float* scratch) const {
     if (depth == 2) return row_as_pairs(at(index), dim, scratch);
     return row_as_float(dtype, data, base + index * stride, dim, scratch);
@@ -199,6 +202,11 @@ struct HeadRows {
     }
   }
 };
+
+HWY_INLINE HeadRows head_rows(const AttendShape& shape, const ConstView& view, int64_t head,
+                              int dim, int depth) {
+  return {shape.dtype, view.data, view.token_stride, head * view.head_stride, dim, depth};
+}
 
 // Rows that are brought in and packed at once.
 constexpr int kRowsAtOnce = 16;
@@ -232,12 +240,10 @@ HWY_INLINE void pack_dims(const float* row, int dim, int width, int64_t panel_st
   for (int i = 0; i < width; ++i) dst[i] = d + i < dim ? row[d + i] : 0.0F;
 }
 
-// Dim panels of rows [first, first + count): dst (panel, row, width), panel_stride apart; rows up
-// to `padded` are zeros. Sixteen rows at a time: a panel's lines are then written whole, where
-// going row by row would visit every panel, often all in one cache set, for a few bytes each.
-HWY_INLINE void pack_dim_panels(const HeadRows& rows, int64_t first, int count, int padded,
-                                int width, int64_t panel_stride, const float* zeros, float* scratch,
-                                float* dst) {
+// pack_dim_panels of fp32 numbers.
+HWY_INLINE void pack_number_dim_panels(const HeadRows& rows, int64_t first, int count, int padded,
+                                       int width, int64_t panel_stride, const float* zeros,
+                                       float* scratch, float* dst) {
   const float* sources[kRowsAtOnce];
   for (int begin = 0; begin < padded; begin += kRowsAtOnce) {
     const int some = std::min(kRowsAtOnce, padded - begin);
@@ -274,8 +280,7 @@ HWY_INLINE void pair_rows(const uint16_t* a, const uint16_t* b, int dims, int wi
   }
 }
 
-// As pack_dim_panels, but in pairs of consecutive rows: dst (panel, pair, width). `padded` is even,
-// `scratch` holds 16 rows of kMaxHeadDim fp32 numbers.
+// pack_dim_panels in pairs of consecutive rows.
 HWY_INLINE void pack_pair_dim_panels(const HeadRows& rows, int64_t first, int count, int padded,
                                      int width, int64_t panel_stride, float* scratch, float* dst) {
   constexpr int kRowElements = 2 * kMaxHeadDim;
@@ -294,6 +299,20 @@ HWY_INLINE void pack_pair_dim_panels(const HeadRows& rows, int64_t first, int co
       pair_rows(halves + i * kRowElements, halves + (i + 1) * kRowElements, dims, width,
                 panel_stride, dst + int64_t{begin + i} / 2 * width);
     }
+  }
+}
+
+// Dim panels of rows [first, first + count): dst (panel, step of rows, width), panel_stride apart;
+// rows up to `padded`, a multiple of rows.depth, are zeros. Sixteen rows at a time: a panel's lines
+// are then written whole, where going row by row would visit every panel, often all in one cache
+// set, for a few bytes each. `scratch` holds 16 rows of kMaxHeadDim.
+HWY_INLINE void pack_dim_panels(const HeadRows& rows, int64_t first, int count, int padded,
+                                int width, int64_t panel_stride, const float* zeros, float* scratch,
+                                float* dst) {
+  if (rows.depth == 2) {
+    pack_pair_dim_panels(rows, first, count, padded, width, panel_stride, scratch, dst);
+  } else {
+    pack_number_dim_panels(rows, first, count, padded, width, panel_stride, zeros, scratch, dst);
   }
 }
 

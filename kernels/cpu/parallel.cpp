@@ -97,8 +97,7 @@ void ParallelKernels::plan_units(const AttendShape& shape) {
     if (begin == 0 && heads < team_.size()) keys = kUnitKeyStep;
     keys = std::min(std::clamp(keys, kUnitKeyStep, kUnitKeys), shape.kv_rows - begin);
     for (int head = 0; head < shape.kv_heads; ++head) {
-      const int64_t before = begin == 0 ? -1 : static_cast<int64_t>(units_.size()) - heads;
-      units_.push_back({head, begin, begin + keys, before});
+      units_.push_back({head, begin, begin + keys});
     }
     begin += keys;
   }
@@ -131,8 +130,8 @@ void ParallelKernels::attend_backward(const AttendShape& shape, const BackwardIn
       const KeyUnit& unit = units_[at];
       for (int64_t row = 0; row < rows; row += kUnitRows) {
         const int done = static_cast<int>(row / kUnitRows) + 1;
-        if (unit.before >= 0) {
-          const std::atomic<int>& before = progress_[static_cast<size_t>(unit.before)];
+        if (unit.begin > 0) {
+          const std::atomic<int>& before = progress_[at - static_cast<size_t>(shape.kv_heads)];
           for (int seen = before; seen < done; seen = before) before.wait(seen);
         }
         const RowRange range{unit.kv_head, row, std::min(row + kUnitRows, rows)};

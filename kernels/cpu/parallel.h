@@ -33,7 +33,6 @@ class ParallelKernels {
   struct KeyUnit {
     int kv_head = 0;
     int64_t begin = 0, end = 0;
-    int64_t before = -1;  // the unit of the keys before, whose rows must be done first
   };
 
   void plan_pieces(const AttendShape& shape, const KeySpan* spans);

@@ -38,29 +38,30 @@ struct PairProducts {
 
   // The pair of two fp32 numbers, each rounded to the nearest bf16 number, ties away from zero.
   static HWY_INLINE Vf pair(Vf a, Vf b) {
-    const hn::RebindToUnsigned<Df> du;
-    const auto half = hn::Set(du, 0x8000U);
-    const auto low = hn::ShiftRight<16>(hn::Add(hn::BitCast(du, a), half));
-    const auto high = hn::And(hn::Add(hn::BitCast(du, b), half), hn::Set(du, 0xffff0000U));
-    return hn::BitCast(Df(), hn::Or(low, high));
+    return hn::BitCast(Df(), hn::Or(hn::ShiftRight<16>(rounded(a)), high_half(rounded(b))));
   }
 
   // Stores the lanes of `v` as consecutive bf16 numbers, rounded as in `pair`: pairs of neighbours.
   static HWY_INLINE void store_narrow(Vf v, uint16_t* to) {
     const hn::Rebind<hwy::bfloat16_t, Df> narrow;
-    const hn::RebindToUnsigned<Df> du;
-    const auto rounded = hn::BitCast(Df(), hn::Add(hn::BitCast(du, v), hn::Set(du, 0x8000U)));
-    hn::StoreU(hn::DemoteTo(narrow, rounded), narrow, reinterpret_cast<hwy::bfloat16_t*>(to));
+    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(Df(), rounded(v))), narrow,
+               reinterpret_cast<hwy::bfloat16_t*>(to));
   }
 
  private:
+  using Du = hn::RebindToUnsigned<Df>;
+  using Vu = hn::Vec<Du>;
+
+  static HWY_INLINE Vu high_half(Vu bits) { return hn::And(bits, hn::Set(Du(), 0xffff0000U)); }
+  // Bits whose high half is the nearest bf16 number.
+  static HWY_INLINE Vu rounded(Vf v) {
+    return hn::Add(hn::BitCast(Du(), v), hn::Set(Du(), 0x8000U));
+  }
   static HWY_INLINE Vf first(Vf pairs) {
-    const hn::RebindToUnsigned<Df> du;
-    return hn::BitCast(Df(), hn::ShiftLeft<16>(hn::BitCast(du, pairs)));
+    return hn::BitCast(Df(), hn::ShiftLeft<16>(hn::BitCast(Du(), pairs)));
   }
   static HWY_INLINE Vf second(Vf pairs) {
-    const hn::RebindToUnsigned<Df> du;
-    return hn::BitCast(Df(), hn::And(hn::BitCast(du, pairs), hn::Set(du, 0xffff0000U)));
+    return hn::BitCast(Df(), high_half(hn::BitCast(Du(), pairs)));
   }
 };
 

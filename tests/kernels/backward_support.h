@@ -64,8 +64,7 @@ inline Bounds bounds_of(const Backward& b, double rounding = 0.0, double least =
   const reference::Tensor d_out = b.d_out.oracle();
   const double round_out = s.dtype == DType::kF32 ? kU : s.dtype == DType::kBF16 ? 0x1p-8 : 0x1p-11;
   // Rounded weights make an output, and delta with it, as wrong again as rounding it does.
-  const bool pairs = s.dtype == DType::kBF16 && cpu::uses_bf16_products();
-  const double delta_error = (pairs ? 2.02 : 1.0) * round_out;
+  const double delta_error = (cpu::uses_bf16_products(s.dtype) ? 2.02 : 1.0) * round_out;
   const Sums sizes(s);
   Bounds bounds;
   bounds.dq.resize(sizes.dq.size());

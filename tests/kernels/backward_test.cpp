@@ -47,7 +47,7 @@ double tolerance(DType dtype) {
 
 void expect_equal(const AllGradients& actual, const AllGradients& exact, DType dtype) {
   // The weights of dV are rounded only where products of bf16 are made in bf16.
-  const bool pairs = dtype == DType::kBF16 && cpu::uses_bf16_products();
+  const bool pairs = cpu::uses_bf16_products(dtype);
   testing_support::expect_gradients(actual, exact, tolerance(dtype), pairs ? 0x1p-8 : 4e-6);
 }
 

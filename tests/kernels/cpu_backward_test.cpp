@@ -19,22 +19,13 @@ namespace {
 
 using cpu::AttendShape;
 
-AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
-                     int dim_v, DType dtype = DType::kF32) {
-  return {q_rows, kv_rows, heads, kv_heads,
-          dim_qk, dim_v,   dtype, static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim_qk)))};
-}
-
-class CpuBackward : public testing::TestWithParam<std::string> {
+class CpuBackward : public OnIsa {
  protected:
-  void SetUp() override { cpu::force_isa(GetParam()); }
-  void TearDown() override { cpu::force_isa(""); }
-
   void expect_exact(const Backward& b) {
     Sums sums(b.c.shape);
     cpu::attend_backward(b.c.shape, b.input(), b.c.span_data(), sums.view(), workspace_);
     const reference::Gradients want = reference::attend_backward(b.c.oracle(), b.d_out.oracle());
-    const bool pairs = b.c.shape.dtype == DType::kBF16 && cpu::uses_bf16_products();
+    const bool pairs = cpu::uses_bf16_products(b.c.shape.dtype);
     const Bounds bounds = bounds_of(b, pairs ? 0x1p-8 : 0.0);
     for (const auto& error : {first_difference("dq", sums.dq, want.dq, bounds.dq),
                               first_difference("dk", sums.dk, want.dk, bounds.dk),
@@ -42,13 +33,6 @@ class CpuBackward : public testing::TestWithParam<std::string> {
       EXPECT_FALSE(error) << *error;
     }
   }
-  // Of bf16 where the products of bf16 tensors are what the instruction set is about.
-  AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
-                       int dim_v) const {
-    const DType dtype = cpu::uses_bf16_products() ? DType::kBF16 : DType::kF32;
-    return test::shape_of(q_rows, kv_rows, heads, kv_heads, dim_qk, dim_v, dtype);
-  }
-  cpu::Workspace workspace_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Isa, CpuBackward, testing::ValuesIn(cpu::testable_isas()),
@@ -120,11 +104,8 @@ TEST_P(CpuBackward, BlocksAddUpToTheWhole) {
     AttendShape part = b.c.shape;
     part.kv_rows = end - begin;
     cpu::BackwardInput input = b.input();
-    const int64_t size = size_bytes(part.dtype);
-    input.k.data =
-        static_cast<const std::byte*>(input.k.data) + begin * input.k.token_stride * size;
-    input.v.data =
-        static_cast<const std::byte*>(input.v.data) + begin * input.v.token_stride * size;
+    input.k = rows_from(part.dtype, input.k, begin);
+    input.v = rows_from(part.dtype, input.v, begin);
     cpu::BackwardOutput output = parts.view();
     output.dk += begin * 16;
     output.dv += begin * 16;

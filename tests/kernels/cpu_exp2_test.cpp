@@ -6,17 +6,13 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/cpu/isa.h"
 #include "kernels/cpu/vector_math.h"
+#include "tests/kernels/cpu_support.h"
 
 namespace ring::test {
 namespace {
 
-class CpuExp2 : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { cpu::force_isa(GetParam()); }
-  void TearDown() override { cpu::force_isa(""); }
-};
+class CpuExp2 : public OnIsa {};
 
 INSTANTIATE_TEST_SUITE_P(Isa, CpuExp2, testing::ValuesIn(cpu::runnable_isas()),
                          [](const auto& isa) { return isa.param; });

@@ -18,36 +18,14 @@ namespace {
 using cpu::AttendShape;
 using cpu::KeySpan;
 
-AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
-                     int dim_v, DType dtype = DType::kF32) {
-  return {q_rows, kv_rows, heads, kv_heads,
-          dim_qk, dim_v,   dtype, static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim_qk)))};
-}
-
-class CpuForward : public testing::TestWithParam<std::string> {
+class CpuForward : public OnIsa {
  protected:
-  void SetUp() override { cpu::force_isa(GetParam()); }
-  void TearDown() override { cpu::force_isa(""); }
   void expect_exact(const Case& c) {
     State state = run(c, workspace_);
     const auto error = first_error(c, state);
     EXPECT_FALSE(error) << *error;
   }
-  // Of bf16 where the products of bf16 tensors are what the instruction set is about.
-  AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
-                       int dim_v) const {
-    const DType dtype = cpu::uses_bf16_products() ? DType::kBF16 : DType::kF32;
-    return test::shape_of(q_rows, kv_rows, heads, kv_heads, dim_qk, dim_v, dtype);
-  }
-  cpu::Workspace workspace_;
 };
-
-// The rows of `view` from `first` on.
-cpu::ConstView rows_from(const AttendShape& shape, cpu::ConstView view, int64_t first) {
-  view.data = static_cast<const std::byte*>(view.data) +
-              first * view.token_stride * size_bytes(shape.dtype);
-  return view;
-}
 
 INSTANTIATE_TEST_SUITE_P(Isa, CpuForward, testing::ValuesIn(cpu::testable_isas()),
                          [](const auto& isa) { return isa.param; });
@@ -170,8 +148,9 @@ TEST_P(CpuForward, ContinuingLosesNothing) {
         };
         span = {local(span.begin), local(span.end)};
       }
-      cpu::attend(part, c.q.view(), rows_from(shape, c.k.view(), begin),
-                  rows_from(shape, c.v.view(), begin), spans.data(), state.view(), workspace_);
+      cpu::attend(part, c.q.view(), rows_from(shape.dtype, c.k.view(), begin),
+                  rows_from(shape.dtype, c.v.view(), begin), spans.data(), state.view(),
+                  workspace_);
     }
     if (step != 100) {
       EXPECT_TRUE(state == whole);
@@ -193,7 +172,7 @@ TEST_P(CpuForward, RowBitsDoNotDependOnOtherRows) {
       AttendShape part = shape;
       part.q_rows = rows;
       State state(part);
-      cpu::attend(part, rows_from(shape, c.q.view(), first), c.k.view(), c.v.view(),
+      cpu::attend(part, rows_from(shape.dtype, c.q.view(), first), c.k.view(), c.v.view(),
                   c.spans.data() + first, state.view(), workspace_);
       for (int64_t head = 0; head < 2; ++head) {
         const auto n = static_cast<size_t>(rows * 36) * sizeof(float);

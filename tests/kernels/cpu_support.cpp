@@ -178,6 +178,18 @@ reference::Problem Case::oracle() const {
   return problem;
 }
 
+cpu::AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
+                          int dim_v, DType dtype) {
+  return {q_rows, kv_rows, heads, kv_heads,
+          dim_qk, dim_v,   dtype, static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim_qk)))};
+}
+
+cpu::ConstView rows_from(DType dtype, cpu::ConstView view, int64_t first) {
+  view.data =
+      static_cast<const std::byte*>(view.data) + first * view.token_stride * size_bytes(dtype);
+  return view;
+}
+
 State run(const Case& c, cpu::Workspace& workspace) {
   State state(c.shape);
   cpu::attend(c.shape, c.q.view(), c.k.view(), c.v.view(), c.span_data(), state.view(), workspace);
@@ -190,7 +202,7 @@ std::optional<std::string> first_error(const Case& c, State& state) {
   std::vector<float> lse(state.m.size());
   cpu::finalize(shape, state.view(), out.writable(), lse.data());
   // Weights are rounded where the products with values are made in bf16.
-  const bool rounded = shape.dtype == DType::kBF16 && cpu::uses_bf16_products();
+  const bool rounded = cpu::uses_bf16_products(shape.dtype);
   return first_error(c, out, lse, rounded ? unit_roundoff(DType::kBF16) : 0.0, 0.0);
 }
 

@@ -1,6 +1,8 @@
 // Random attention problems in any layout, and the error bounds of docs/numerics.md.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -75,6 +77,27 @@ std::optional<std::string> first_error(const Case& c, State& state);
 std::optional<std::string> first_error(const Case& c, const Tensor& out,
                                        const std::vector<float>& lse, double weight_rounding,
                                        double least_weight);
+
+// Heads of any dims with the usual scale.
+cpu::AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads, int dim_qk,
+                          int dim_v, DType dtype = DType::kF32);
+
+// The rows of a tensor of `dtype` from `first` on.
+cpu::ConstView rows_from(DType dtype, cpu::ConstView view, int64_t first);
+
+// Tests that run on one instruction set each, its name the parameter.
+class OnIsa : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { cpu::force_isa(GetParam()); }
+  void TearDown() override { cpu::force_isa(""); }
+  // Of bf16 where the products of bf16 tensors are what the instruction set is about.
+  static cpu::AttendShape shape_of(int64_t q_rows, int64_t kv_rows, int heads, int kv_heads,
+                                   int dim_qk, int dim_v) {
+    const DType dtype = cpu::uses_bf16_products() ? DType::kBF16 : DType::kF32;
+    return test::shape_of(q_rows, kv_rows, heads, kv_heads, dim_qk, dim_v, dtype);
+  }
+  cpu::Workspace workspace_;
+};
 
 // Restricts the kernels to one instruction set within a scope.
 class ScopedIsa {
